@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"layover/delay"
 	"layover/purgatory"
 	"layover/verify/long"
 
@@ -110,5 +111,39 @@ func TestRunsBecomeOneBesideAPartitionWithoutMembership(t *testing.T) {
 		time.Sleep(15 * time.Minute)
 		synctest.Wait()
 		r.oneRun(m.list[1])
+	})
+}
+
+// TestATargetThatRefusesKeepsNoRunsApart: a target refuses each record for its content, 20 a second, and its brokers
+// answer after 200 ms. They become dead letters one by one, more slowly than they fall due. Small runs are to become one
+// all the same: "one sick topic never stops healthy ones", and a runs topic takes "at most" what the formula says.
+func TestATargetThatRefusesKeepsNoRunsApart(t *testing.T) {
+	edit := func(c *Config) {
+		targets, err := delay.NewTargets("ready", []string{"bad"}, []string{"delayed"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Rules = always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets})
+		c.Core.Patience = 10 * time.Hour
+	}
+	shelved(t, edit, smallRuns, func(r *rig, s *shelf) {
+		r.kafka.set(func(k *kafka) { k.slow, k.class, k.fails = 200*time.Millisecond, purgatory.Rejected, "bad" })
+		n := int64(0)
+		for range 1200 {
+			var records []*kgo.Record
+			for range 20 {
+				rec := r.record(n, time.Second)
+				rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: "x-deliver-to", Value: []byte("bad")})
+				records = append(records, rec)
+				n++
+			}
+			r.fetched(assignment(0, 1), records...)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		if got := s.cleans(); got < fewSmall {
+			r.Errorf("in twenty minutes %d of %d small runs are loaded to become one; %d of %d records are dead letters, held are %v",
+				got, fewSmall+10, r.handed("graves"), n, r.Snapshot().Held)
+		}
 	})
 }

@@ -24,6 +24,11 @@ const (
 	// none, but behind one that found nothing to move.
 	flushRest = 10 * time.Second
 
+	// leastFlush is the part of the share that records which may be moved have to take before there is one. What is
+	// known of a run takes some 250 bytes. So where that alone fills memory, flush after flush of a record or two would
+	// take more than it gives.
+	leastFlush = 16
+
 	// Ingress need not keep a record beyond these bounds as long as records may be moved. They are an age of
 	// mostAge, an age of the topic's retention divided by mostShare, and mostSpan offsets. A restart reads a
 	// million offsets a second, so those are for all partitions of the process, but at least leastSpan for
@@ -57,6 +62,7 @@ type flush struct {
 	gathering bool  // it takes records out of the wheel
 	target    int64 // bytes at which that ends
 	kept      bool  // it is for what ingress has to keep, whatever the memory
+	copies    bool  // it is for what was loaded to be moved again
 	horizon   time.Duration
 	near      time.Duration // the horizon of what is old
 	again     bool          // runs were loaded that are to be moved again
@@ -116,6 +122,8 @@ func (f *flush) gather(now time.Time) {
 	switch f.gathering = false; {
 	case f.kept:
 		f.gathering = r.GatherKept(after(f.horizon), after(f.near), gatherBudget)
+	case f.copies:
+		f.gathering = r.GatherCopies(after(f.horizon), gatherBudget)
 	case size > 0:
 		_, f.gathering = r.Gather(after(f.horizon), size, gatherBudget)
 	}
@@ -132,17 +140,22 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	nearly := used > share*3/4 || used > share/2 && f.pressure.left() < share/4 // others may have filled it
 	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing)
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
-	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, full)
+	gives := full && f.pressure.movable() > share/leastFlush
+	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, gives)
+	f.copies = false
 	switch {
 	case f.kept:
 	case full && !f.squeezed && f.core.Runs().Squeeze(share/squeezeShare):
 		f.squeezing, f.before = true, used
 		return false
-	case full:
+	case gives:
 		f.squeezed = false
 		f.target, f.rested = share*3/8, now.Add(flushRest)
 	case f.again:
-		f.target, f.again = 0, false
+		f.copies, f.again = true, false
+	case full:
+		f.squeezed, f.rested, f.nothing = false, now.Add(flushRest), now.Add(time.Second)
+		return false
 	default:
 		return false
 	}

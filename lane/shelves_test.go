@@ -3,6 +3,7 @@ package lane
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,15 @@ import (
 type shelves struct {
 	list  []*shelf
 	turns *turns.Turns
+	alone atomic.Pointer[rig] // the process has no lane but this; nil: others leave enough
+}
+
+// left returns what the process has left of a lane's share.
+func (m *shelves) left(share int64) int64 {
+	if r := m.alone.Load(); r != nil {
+		return share - r.Bytes()
+	}
+	return share
 }
 
 func (m *shelves) Open(ctx context.Context, ask far.Ask, done func(*far.Opening)) {
@@ -59,7 +69,7 @@ func manyShelves(t *testing.T, parts, visits int, share int64, plant func(partit
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
 			Runs: m, Beside: 1, InFlight: 1 << 16,
-			Share: func() int64 { return share }, Left: func() int64 { return share }, // of other lanes there is enough
+			Share: func() int64 { return share }, Left: func() int64 { return m.left(share) },
 			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return parts }, Uniform: func() bool { return true },
 		}
 	}

@@ -29,23 +29,6 @@ const (
 	// The read-ahead looks back on so many visits, and for so long.
 	recentVisits = 64
 	recentFor    = 10 * time.Minute
-
-	// cleanSlack is the bytes that a log may take beside three times what waits in it: deletion
-	// frees whole closed segments alone, of 64 MiB.
-	cleanSlack = 128 << 20
-	// fewSmall is the number of small runs that become one: a quarter of those that a partition may have. Each
-	// of their copies is written once more for it: with 64, nearly all of a small flow were.
-	fewSmall = 1024
-	// cleanLate is how long something has to be overdue before nothing is moved again: a second, and two that the last
-	// look may be old. A delivery that is under way is overdue until it is answered, and beside a flow one always is.
-	cleanLate = time.Second + 2*maxSleep
-	// cleanRest is how long nothing is looked for that is to be moved again, once that was moved.
-	cleanRest = 10 * time.Second
-	// cleanWait is how long a visit that loads a run keeps others from beginning: its leader may not answer.
-	cleanWait = time.Second
-	// cleanStay is how long what was loaded last waits for other runs: visits that fail by turns would never be over.
-	// It is twice what a visit takes at most.
-	cleanStay = time.Minute
 )
 
 // records are those of a visit, as they stood in ingress.
@@ -72,9 +55,11 @@ type visits struct {
 	recent []duration    // of visits, the latest last, at most recentVisits
 	seen   purgatory.RunsPace
 
-	loaded  time.Time                        // when the last run was loaded that is to be moved again; zero: none is
-	cleaned time.Time                        // no look for such before
-	whole   map[offsets.Assignment]time.Time // when each visit under way began that loads one
+	loaded    time.Time                        // when the last run was loaded that is to be moved again; zero: none is
+	cleaned   time.Time                        // no look for such before
+	stays     time.Time                        // what an earlier flush has left is not to be moved before
+	lateSince time.Time                        // when such a look first found something late; zero: the last one has not
+	whole     map[offsets.Assignment]time.Time // when each visit under way began that loads one
 
 	again  []offsets.Assignment // a visit of each was answered since the last turn, and took something
 	wanted []purgatory.Visit    // scratch
@@ -132,12 +117,15 @@ func (v *visits) goOn(topic topicOf) {
 	v.begin(topic)
 }
 
-// begin begins the visits that are wanted. Those for copies that are due end once they have read what has room.
+// begin begins the visits that are wanted. Those for copies end once they have read what has room.
 func (v *visits) begin(topic topicOf) {
 	room := max(v.pressure.room(), leastVisit)
 	for _, w := range v.wanted {
-		if w.Due {
+		switch {
+		case w.Due:
 			w.Most = room
+		case w.Whole:
+			w.Most = max(v.pressure.roomAgain(), leastVisit)
 		}
 		if id, ok := topic(w.Assignment); ok {
 			if w.Whole {
@@ -146,47 +134,6 @@ func (v *visits) begin(topic topicOf) {
 			v.cfg.Runs.Runs.Visit(w, id, func(answer purgatory.Visited, found []*kgo.Record) { v.box.order(runsRead{answer, found}) })
 		}
 	}
-}
-
-// clean has runs loaded that are to be moved again, while nothing is late by cleanLate and there is room. It
-// returns true when all of them are there, or those that are have waited for cleanStay.
-func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
-	if now.Before(v.cleaned) || v.loads(now) {
-		return false
-	}
-	late := v.late(now)
-	if late && (v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay) {
-		return false
-	}
-	share := v.pressure.share()
-	if !late && v.pressure.roomAgain() >= share/16 {
-		v.wanted = v.core.Runs().Cleanings(v.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: share / 64, Few: fewSmall})
-		v.begin(topic)
-		stay := v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay
-		if stay && len(v.wanted)+len(v.whole) > 0 { // what is moved before becomes small runs again
-			v.cleaned = now.Add(runsLook)
-			return false
-		}
-	}
-	loaded = !v.loaded.IsZero()
-	v.loaded, v.cleaned = time.Time{}, now.Add(cleanRest)
-	return loaded
-}
-
-// late reports whether the last look has found something that is overdue by cleanLate, and is not held.
-func (v *visits) late(now time.Time) bool {
-	oldestMs := v.published.outlook.OldestLateMs
-	return oldestMs != 0 && v.cfg.Wall(now).UnixMilli()-oldestMs >= cleanLate.Milliseconds()
-}
-
-// loads reports whether a visit that loads a run may soon be answered.
-func (v *visits) loads(now time.Time) bool {
-	for _, began := range v.whole {
-		if now.Sub(began) < cleanWait {
-			return true
-		}
-	}
-	return false
 }
 
 // pace adapts the read-ahead once a second: what is due within it takes at most a quarter of the

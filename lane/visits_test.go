@@ -13,16 +13,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// cleans returns how many visits of the lane were to load a whole run.
-func (s *shelf) cleans() (n int) {
+// cleans returns how many offsets the lane has visited to load whole runs.
+func (s *shelf) cleans() int {
+	seen := make(map[int64]bool)
 	s.set(func(s *shelf) {
 		for _, v := range s.visits {
-			if v.Whole {
-				n++
+			for at := v.From; v.Whole && at < v.To; at++ {
+				seen[at] = true
 			}
 		}
 	})
-	return n
+	return len(seen)
 }
 
 // TestNothingIsMovedAgainWhileRecordsAreLate: small runs become one when they are delivered. Late is what a slow target
@@ -214,7 +215,7 @@ func TestMemoryOfRunsIsGivenBack(t *testing.T) {
 		if n, late := r.latest(); n != runs {
 			r.Fatalf("%d delivered, the latest %v late", n, late)
 		}
-		if got := r.Bytes(); got > s.share/8 {
+		if got := r.Bytes(); got > s.share/6 { // the wheel keeps 150 KB for what was parked at a time
 			r.Errorf("with nothing parked %d bytes are used of a share of %d, and %d at the beginning", got, s.share, before)
 		}
 	})

@@ -302,7 +302,7 @@ func TestALeaderThatLagsIsAskedForWholeRunsOnceASecond(t *testing.T) {
 	}
 	asked := 0
 	for range 10_000 / 200 { // as often as a lane looks
-		for _, v := range r.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 64}) {
+		for _, v := range r.cleanings(far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 64}) {
 			asked++
 			r.Runs().Take(&Visited{Visit: v, Highest: 2, Until: v.From, Ended: true}, 5000, 1000, nil)
 		}

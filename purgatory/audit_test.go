@@ -312,19 +312,22 @@ func (r *rig) auditFlight(n *census) {
 
 func (r *rig) auditStore(n *census) {
 	r.Helper()
-	var bytes, live int64
+	var bytes, live, movable int64
 	for no, ch := range r.store.chunks {
 		if ch == nil {
 			continue
 		}
 		bytes += int64(cap(ch.buf)) + chunkOverhead
 		live += int64(ch.live)
+		if ch.class < lateClass {
+			movable += int64(ch.used)
+		}
 		if ch.live != n.live[no] {
 			r.Errorf("chunk %d counts %d live, recount %d", no, ch.live, n.live[no])
 		}
 	}
-	if bytes != r.store.bytes || live != r.store.live {
-		r.Errorf("store counts %d bytes, %d live; recount %d, %d", r.store.bytes, r.store.live, bytes, live)
+	if bytes != r.store.bytes || live != r.store.live || movable != r.store.movable {
+		r.Errorf("store counts %d bytes, %d live, %d that may be moved; recount %d, %d, %d", r.store.bytes, r.store.live, r.store.movable, bytes, live, movable)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestAFullPartitionIsCleaned(t *testing.T) {
 		t.Fatal("it is not full")
 	}
 	for range 2 * runs.MaxRuns {
-		visits := r.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 64})
+		visits := r.cleanings(far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 64})
 		if len(visits) == 0 {
 			break
 		}
@@ -68,12 +68,12 @@ func TestNothingIsMovedAgainBehindACopyThatStaysUnfinished(t *testing.T) {
 	for o := int64(3); o < end-5; o++ { // others of the run were delivered
 		x.Finish(o)
 	}
-	first := r.Runs().Cleanings(nil, far.Cleaning{Few: 64})
+	first := r.cleanings(far.Cleaning{Few: 64})
 	if len(take) != 2 || len(first) != 1 || first[0].From != 0 {
 		t.Fatalf("%d are loaded, and then %+v, want 2, and what stands in front of them", len(take), first)
 	}
 	take, _ = r.Runs().Take(&Visited{Visit: first[0], Until: 1, Found: found[:1]}, 5000, 1000, nil)
-	if more := r.Runs().Cleanings(nil, far.Cleaning{Few: 64}); len(take) != 1 || len(more) > 0 {
+	if more := r.cleanings(far.Cleaning{Few: 64}); len(take) != 1 || len(more) > 0 {
 		t.Errorf("%d were loaded to be moved again, and then %+v: deletion cannot get past offset 1", len(take), more)
 	}
 }

@@ -128,20 +128,21 @@ func TestAPartitionIsBehindForItsAgeOrItsSpan(t *testing.T) {
 	}
 }
 
-// TestARunIsLoadedWholeToBeMovedAgain, whenever its copies are due, where its partition may move.
+// TestARunIsLoadedWholeToBeMovedAgain, whenever its copies are due, where its partition may move. Small ones that are near
+// each other are visited together.
 func TestARunIsLoadedWholeToBeMovedAgain(t *testing.T) {
 	w := movable(t, 70)
 	w.Runs().Usable(ingress, false)
-	if v := w.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 100, Few: 64}); len(v) > 0 {
+	if v := w.cleanings(far.Cleaning{Slack: 1 << 30, Small: 100, Few: 64}); len(v) > 0 {
 		t.Errorf("%d runs are to be loaded, and nothing may be moved", len(v))
 	}
 	w.Runs().Usable(ingress, true)
 	for n := range int64(70) {
-		vs := w.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 100, Few: 64})
-		if len(vs) != 1 || vs[0].From != n || vs[0].To != n+1 {
-			t.Fatalf("to be loaded is %+v, want the run at %d", vs, n)
+		vs := w.cleanings(far.Cleaning{Slack: 1 << 30, Small: 100, Few: 64})
+		if len(vs) != 1 || vs[0].From != n || vs[0].To != 70 {
+			t.Fatalf("to be loaded is %+v, want the runs from %d on", vs, n)
 		}
-		if more := w.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 100, Few: 64}); len(more) > 0 {
+		if more := w.cleanings(far.Cleaning{Slack: 1 << 30, Small: 100, Few: 64}); len(more) > 0 {
 			t.Errorf("%+v is to be loaded beside it", more)
 		}
 		take, _ := w.Runs().Take(&Visited{Visit: vs[0], Until: n + 1, Found: []far.Found{w.there[n].Found}}, aheadMs, 1000, nil)

@@ -6,8 +6,21 @@ import (
 	"layover/journal/runs"
 )
 
+// Known returns how many partitions' runs are known.
+func (r *Runs) Known() (n int) {
+	for p := range r.parts.here() {
+		if p.moved.index != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // MovingBytes returns the bytes of records that are gathered or in flight to runs partitions that answer.
 func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
+
+// MovableBytes returns the bytes of records that may be moved, however soon they are due, without those on their way.
+func (r *Runs) MovableBytes() int64 { return r.store.movable - r.bytes }
 
 // LoadedBytes returns the bytes of records in memory that were read from runs topics.
 func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
@@ -90,14 +103,14 @@ func (r *Runs) NextVisit(soonMs int64) (ms int64, ok bool) {
 		if m.index == nil || m.visiting || p.src.draining {
 			continue
 		}
-		if v, any := m.index.Next(r.now.WallMs + soonMs); any {
+		if due, any := m.index.NextDueMs(r.now.WallMs+soonMs, math.MaxInt64); any {
 			pause := m.visitsAfter - r.now.MonotonicMs
 			if below := m.below(r.now.MonotonicMs); below < math.MaxInt64 {
-				if v, any = m.index.NextBelow(r.now.WallMs+soonMs, below); !any {
+				if due, any = m.index.NextDueMs(r.now.WallMs+soonMs, below); !any {
 					pause = max(pause, m.endsUntil-r.now.MonotonicMs)
 				}
 			}
-			ms, ok = min(ms, max(v.DueMs-soonMs, r.now.WallMs+pause)), true
+			ms, ok = min(ms, max(due-soonMs, r.now.WallMs+pause)), true
 		}
 	}
 	return ms, ok

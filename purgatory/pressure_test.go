@@ -15,7 +15,7 @@ func TestCopiesThatAreLoadedToBeMovedAreStranded(t *testing.T) {
 	w.store.largest = minChunk
 	l, _ := w.Loader(w.a())
 	for n := range int64(copies) {
-		v := w.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 1})[0]
+		v := w.cleanings(far.Cleaning{Slack: 1 << 30, Small: 1000, Few: 1})[0]
 		found := []far.Found{w.there[n].Found}
 		if take, _ := w.Runs().Take(&Visited{Visit: v, Until: n + 1, Found: found}, aheadMs, 1000, nil); len(take) != 1 {
 			t.Fatalf("the copy at %d is not taken", n)

@@ -2,12 +2,14 @@ package purgatory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"layover/journal/facts"
 	"layover/offsets"
+	"layover/purgatory/far"
 	"layover/wheel"
 )
 
@@ -229,4 +231,10 @@ func total[K comparable](m map[K]int64) (n int64) {
 		n += v
 	}
 	return n
+}
+
+// cleanings begins the visits that load runs to be moved again, with room for all.
+func (r *rig) cleanings(c far.Cleaning) []Visit {
+	visits, _ := r.Runs().Cleanings(nil, c, math.MaxInt64, math.MaxInt)
+	return visits
 }

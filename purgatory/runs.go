@@ -41,6 +41,7 @@ type Runs struct {
 	seen     RunsOutlook // see lookAtRuns
 	lookedMs int64       // Clock.MonotonicMs of that
 	lookFrom int         // the slot of the partition with which the next look begins
+	cleaning cleaning
 }
 
 const (
@@ -77,7 +78,8 @@ type moved struct {
 	gatheredBytes int64       // of those
 	progressMs    int64       // Clock.MonotonicMs of when something was gathered last, or a copy taken
 
-	number uint64 // of the run in hand
+	number  uint64 // of the run in hand
+	merging int64  // bytes of the small runs that become one, as Cleanings last saw them
 
 	flyingBytes int64
 	given       int   // copies in flight whose records are parked again
@@ -193,6 +195,15 @@ func (r *Runs) GatherKept(afterMs, oldAfterMs int64, budget int) (more bool) {
 	_, more = r.gather(min(afterMs, oldAfterMs), budget, func(payload uint64) bool {
 		h, may := r.mayMove(payload)
 		return may && h.marks&isCopy == 0 && (h.deadlineMs > afterMs || h.deadlineMs > oldAfterMs && r.parts.list[h.slot].moved.isOld(&h))
+	})
+	return more
+}
+
+// GatherCopies does the same for the copies among them: they were loaded to be moved again.
+func (r *Runs) GatherCopies(afterMs int64, budget int) (more bool) {
+	_, more = r.gather(afterMs, budget, func(payload uint64) bool {
+		h, may := r.mayMove(payload)
+		return may && h.marks&isCopy != 0
 	})
 	return more
 }

@@ -96,7 +96,8 @@ func TestEachPartitionHasItsLook(t *testing.T) {
 }
 
 // BenchmarkALookAtRuns asks how long a lane's loop stands for a look at the runs of 32 partitions. Each has as many runs
-// as it may. A question about what is due is timed, too. The baseline is to go over the runs, and no more.
+// as it may. Questions about what is due, or to be moved again, are timed, too, and the commits of all partitions. The
+// baseline is to go over the runs, and no more.
 func BenchmarkALookAtRuns(b *testing.B) {
 	r := crowd(b, 32)
 	b.Run("baseline", func(b *testing.B) {
@@ -124,6 +125,24 @@ func BenchmarkALookAtRuns(b *testing.B) {
 	b.Run("due in 15 min", func(b *testing.B) {
 		for b.Loop() {
 			r.Runs().DueBy(startMs + 900_000)
+		}
+	})
+	b.Run("the next visit, 10 min ahead", func(b *testing.B) {
+		for b.Loop() {
+			r.Runs().NextVisit(600_000)
+		}
+	})
+	b.Run("to be moved again", func(b *testing.B) {
+		r.Runs().Usable(ingress, true)
+		for b.Loop() {
+			r.Runs().Cleanings(nil, far.Cleaning{Slack: 1 << 40, Small: 1, Few: 1024}, 1<<30, 100)
+		}
+	})
+	b.Run("commits", func(b *testing.B) {
+		for b.Loop() {
+			for _, c := range r.Commits(nil, true) {
+				r.Committed(offsets.CommitResult{Commit: c})
+			}
 		}
 	})
 }

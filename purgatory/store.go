@@ -85,6 +85,7 @@ type store struct {
 	bytes    int64 // of all chunks
 	used     int64 // of them by records that are not released
 	live     int64 // records that are not released
+	movable  int64 // of used, by records that may be moved: they have no id, and are neither late nor held
 	// retained is the size of records whose bytes somebody reads whatever becomes of them, once
 	// they are released; 0 before. No record with an id is among them.
 	retained map[location]int
@@ -114,11 +115,19 @@ func (s *store) alloc(classNo, size int) (location, []byte) {
 	ch := s.chunks[c.open]
 	at := len(ch.buf)
 	ch.buf = ch.buf[:at+size]
-	ch.live++
-	ch.used += int32(size)
-	s.live++
-	s.used += int64(size)
+	s.count(ch, 1, size)
 	return location(uint64(c.open)<<locationBits | uint64(at)), ch.buf[at : at+size]
+}
+
+// count counts a record and its bytes, or takes both off.
+func (s *store) count(ch *chunk, n int32, size int) {
+	ch.live += n
+	ch.used += int32(size)
+	s.live += int64(n)
+	s.used += int64(size)
+	if ch.class < lateClass {
+		s.movable += int64(size)
+	}
 }
 
 // openChunk replaces the class's open chunk by one with room for size bytes. A
@@ -185,10 +194,7 @@ func (s *store) discard(l location, size int) {
 	}
 	no := int(l >> locationBits)
 	ch := s.chunks[no]
-	ch.live--
-	ch.used -= int32(size)
-	s.live--
-	s.used -= int64(size)
+	s.count(ch, -1, -size)
 	if ch.live > 0 {
 		s.thinned(no)
 		return

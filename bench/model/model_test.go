@@ -30,7 +30,7 @@ func TestTheRulesAreThoseOfTheLane(t *testing.T) {
 		ms         int64
 	}{
 		{"flush.go", "flushRest", flushRestMs}, {"flush.go", "mostAge", mostAgeMs}, {"moves.go", "longest", longestMs}, {"moves.go", "shortest", shortestMs},
-		{"visits.go", "mostAhead", mostAheadMs}, {"visits.go", "leastAhead", leastAhead}, {"visits.go", "cleanRest", cleanRestMs},
+		{"visits.go", "mostAhead", mostAheadMs}, {"visits.go", "leastAhead", leastAhead}, {"cleaning.go", "cleanRest", cleanRestMs},
 	} {
 		times, unit, two := strings.Cut(constant(t, c.file, c.name), " * ")
 		n := int64(1)
@@ -43,15 +43,17 @@ func TestTheRulesAreThoseOfTheLane(t *testing.T) {
 			t.Errorf("%s is %d ms in the lane, and %d here", c.name, got, c.ms)
 		}
 	}
-	for name, want := range map[string]string{"gatherBudget": fmt.Sprint(gatherBudget), "copyBudget": fmt.Sprint(copyBudget), "squeezeShare": fmt.Sprint(squeezeShare), "mostSpan": "5_000_000", "leastSpan": "50_000"} {
+	for name, want := range map[string]string{"gatherBudget": fmt.Sprint(gatherBudget), "copyBudget": fmt.Sprint(copyBudget), "squeezeShare": fmt.Sprint(squeezeShare), "leastFlush": fmt.Sprint(leastFlush), "mostSpan": "5_000_000", "leastSpan": "50_000"} {
 		if got := constant(t, "flush.go", name); got != want {
 			t.Errorf("%s is %s in the lane, and %s here", name, got, want)
 		}
 	}
-	if got := constant(t, "visits.go", "fewSmall"); got != fmt.Sprint(fewSmall) {
-		t.Errorf("fewSmall is %s in the lane", got)
+	for name, want := range map[string]int{"fewSmall": fewSmall, "leastFew": leastFew, "fewShare": fewShare, "cleanPart": cleanPart} {
+		if got := constant(t, "cleaning.go", name); got != fmt.Sprint(want) {
+			t.Errorf("%s is %s in the lane, and %d here", name, got, want)
+		}
 	}
-	if got := constant(t, "visits.go", "cleanSlack"); got != "128 << 20" || cleanSlack != 128<<20 {
+	if got := constant(t, "cleaning.go", "cleanSlack"); got != "128 << 20" || cleanSlack != 128<<20 {
 		t.Errorf("cleanSlack is %s in the lane", got)
 	}
 }

@@ -19,12 +19,16 @@ const (
 	leastSoon   = 1_400
 	cleanSlack  = 128 << 20
 	fewSmall    = 1024
+	leastFew    = 32
+	fewShare    = 8
+	cleanPart   = 32
 	cleanRestMs = 10_000
 	runsLookMs  = 200
 
 	gatherBudget = 4096
 	copyBudget   = 256
 	squeezeShare = 16
+	leastFlush   = 16
 )
 
 // paceEvery is how often the read-ahead is adapted. The lane does it every second; an hour of virtual time
@@ -47,11 +51,18 @@ type policy struct {
 	again         bool
 	squeezed      bool  // carrying records out of thin chunks gave little, so a flush comes first
 	kept          bool  // the flush that goes on is for what ingress keeps
+	copies        bool  // it is for what was loaded to be moved again
 	horizon, goal int64 // of it
 }
 
 func (p *policy) used() int64 {
 	return p.core.Bytes() - p.core.Runs().MovingBytes()
+}
+
+// movable is the bytes of what a flush may move.
+func (p *policy) movable() int64 {
+	r := p.core.Runs()
+	return r.MovableBytes() - max(r.LoadedBytes()-r.Stranded(), 0)
 }
 
 func (p *policy) room() int64 {
@@ -78,19 +89,23 @@ func (p *policy) begins(now int64) bool {
 	used := p.used()
 	p.horizon = max(p.horizonMs(used), 2*leastAhead)
 	full := used > p.share/2 && now >= p.rested
-	p.kept = p.keeps(now, full)
+	gives := full && p.movable() > p.share/leastFlush
+	p.kept, p.copies = p.keeps(now, gives), false
 	switch {
 	case p.kept:
 	case full && !p.squeezed && p.squeeze(used):
 		return p.begins(now)
-	case full:
+	case gives:
 		p.squeezed = false
 		p.goal, p.rested = p.share*3/8, now+flushRestMs
 		if used > p.share*3/4 {
 			p.rested = now
 		}
 	case p.again:
-		p.goal, p.again = 0, false
+		p.copies, p.again = true, false
+	case full:
+		p.squeezed, p.rested = false, now+flushRestMs
+		return false
 	default:
 		return false
 	}

@@ -172,6 +172,8 @@ func (w *world) flush() {
 			switch more = false; {
 			case w.kept:
 				more = r.GatherKept(w.now+w.horizon, w.now+shortestMs, gatherBudget)
+			case w.copies:
+				more = r.GatherCopies(w.now+w.horizon, gatherBudget)
 			case size > 0:
 				_, more = r.Gather(w.now+w.horizon, size, gatherBudget)
 			}
@@ -286,13 +288,19 @@ func (w *world) read(v purgatory.Visit) {
 	}
 }
 
+// few returns how many small runs become one.
+func (w *world) few() int {
+	most := w.lane / fewShare / far.RunSize / (w.lane / w.share)
+	return int(max(leastFew, min(most, fewSmall)))
+}
+
 // clean loads what is to be moved again.
 func (w *world) clean() {
 	if w.now < w.cleaned {
 		return
 	}
-	for w.roomOf(true) >= w.share/16 {
-		if w.wanted = w.core.Runs().Cleanings(w.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: w.lane / 64, Few: fewSmall}); len(w.wanted) == 0 {
+	for w.roomOf(true) >= w.share/cleanPart {
+		if w.wanted, _ = w.core.Runs().Cleanings(w.wanted[:0], far.Cleaning{Slack: cleanSlack, Small: w.lane / 64, Few: w.few()}, w.roomOf(true), 1); len(w.wanted) == 0 {
 			break
 		}
 		w.cleaning = true

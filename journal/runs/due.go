@@ -37,6 +37,13 @@ func (r *Run) DueBy(ms int64) (lower, upper Amount) {
 	return lower, upper
 }
 
+// Left returns the copies from the position on, at most so many, as DueBy has them in upper for an instant behind all.
+func (r *Run) Left() Amount {
+	from, _ := r.before()
+	_, bytes := r.share(r.Count - from)
+	return Amount{r.Count - from, bytes}
+}
+
 // Most fills in the most copies that are due at each of some instants or before, as DueBy has them in upper. The
 // instants, in Unix milliseconds, ascend. Many cost about as much as one.
 func (r *Run) Most(ms, most []int64) {
@@ -84,9 +91,11 @@ func (r *Run) before() (least, most int64) {
 
 // holding returns the last sixteenth that begins at offset or before.
 func (r *Run) holding(offset int64) int {
-	i := sixteenths - 1
-	for i > 0 && r.start(i) > offset {
-		i--
+	i := 0
+	for half := sixteenths / 2; half > 0; half /= 2 {
+		if r.start(i+half) <= offset {
+			i += half
+		}
 	}
 	return i
 }
@@ -107,6 +116,15 @@ func (r *Run) Next() (lower, upper int64) {
 		upper = min(upper, b.upper[i])
 	}
 	return lower, upper
+}
+
+// Soonest returns an instant before which nothing unfinished of the run is due, as Next has it in lower.
+func (r *Run) Soonest() int64 {
+	ms := r.EarliestMs
+	for _, s := range r.steps[:r.holding(r.Position)] {
+		ms += int64(s.least())
+	}
+	return ms
 }
 
 // Begin returns the offset at which a visit begins that wants the copies due at ms or

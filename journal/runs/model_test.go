@@ -94,6 +94,9 @@ func TestWhatIsDueLiesBetweenItsBounds(t *testing.T) {
 // checkMost holds what is said of several instants at once to what is said of each.
 func checkMost(t *testing.T, r *Run, ms ...int64) {
 	t.Helper()
+	if _, all := r.DueBy(math.MaxInt64); r.Left() != all {
+		t.Fatalf("%+v\n%+v are left, want %+v", *r, r.Left(), all)
+	}
 	most := make([]int64, len(ms))
 	r.Most(ms, most)
 	for i := range ms {
@@ -118,7 +121,7 @@ func (m *modelRun) compare(t *testing.T, r *Run, at int, ms int64) {
 	if d := float64(upper.Bytes) - average*float64(upper.Copies); d < -0.01 || d > 1.01 {
 		t.Fatalf("%+v of %d bytes in %d copies", upper, r.Bytes, r.Count)
 	}
-	if from, to := r.Next(); m.deadlines[at] < from || m.deadlines[at] > to {
+	if from, to := r.Next(); m.deadlines[at] < from || m.deadlines[at] > to || from != r.Soonest() {
 		t.Fatalf("%+v\nnext from %d to %d, want %d", *r, from, to, m.deadlines[at])
 	}
 	begin, end := r.Begin(ms), r.End(ms)

@@ -10,8 +10,10 @@ import (
 	"layover/journal/runs"
 )
 
+// RunSize is the memory of a run, in bytes. A list of them grows by a quarter.
+const RunSize = int64(unsafe.Sizeof(entry{}))
+
 const (
-	entrySize = int64(unsafe.Sizeof(entry{}))
 	placeSize = int64(unsafe.Sizeof(place{}))
 	earlySize = 32 // of a place in a map, about
 )

@@ -39,7 +39,7 @@ type Index struct {
 	directory int64 // offset of the last directory, -1 for none
 	newCopies bool  // that the last directory does not list
 	deletion  deletion
-	merging   bool // small runs are loaded: see Clean
+	merging   int64 // small runs below this offset are loaded, see Clean; 0: none are
 	// early has the origins of own copies that were read before their answers came, by offset. None is below
 	// heard.
 	early map[int64]int64
@@ -169,7 +169,7 @@ func (x *Index) Gap() (from, to int64, ok bool) {
 
 // Bytes returns the memory of the index.
 func (x *Index) Bytes() int64 {
-	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*entrySize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize + x.doubts.bytes()
+	b := x.window.Bytes() + x.taken.Bytes() + int64(cap(x.entries))*RunSize + int64(cap(x.islands))*16 + int64(len(x.early))*earlySize + x.doubts.bytes()
 	for _, g := range x.growing {
 		b += int64(cap(g.copies)) * placeSize
 	}

@@ -64,7 +64,7 @@ func TestMoreRunsThanADirectoryListsEndMoves(t *testing.T) {
 	if _, err := x.Directory(); err == nil || err.Error() != "4097 runs, want at most 4096" {
 		t.Errorf("the error is %v", err)
 	}
-	if b := x.Bytes(); b < 4097*entrySize {
+	if b := x.Bytes(); b < 4097*RunSize {
 		t.Errorf("it takes %d bytes", b)
 	}
 }
@@ -79,7 +79,7 @@ func TestMemoryOfRunsThatAreOverIsGivenBack(t *testing.T) {
 		x.Finish(n)
 	}
 	before := x.Bytes()
-	if _, runs := x.Waiting(); runs != 1 || before-x.Bytes() < 900*entrySize {
+	if _, runs := x.Waiting(); runs != 1 || before-x.Bytes() < 900*RunSize {
 		t.Errorf("of %d bytes for 1000 runs %d are used for %d", before, x.Bytes(), runs)
 	}
 }

@@ -60,7 +60,7 @@ func (e *entry) lookUp(offset int64) {
 	}
 	r := e.Run
 	r.Position = max(r.Position, offset)
-	e.nextMs, _ = r.Next()
+	e.nextMs = r.Soonest()
 }
 
 // Finished reports whether an offset is finished.
@@ -84,21 +84,32 @@ func (l *list) untaken(e *entry) (r runs.Run, ok bool) {
 
 // trim moves the positions of all runs, and forgets those that are finished.
 func (l *list) trim() {
-	l.entries = slim(slices.DeleteFunc(l.entries, func(e entry) bool { return l.window.NextUnfinished(e.Position) > e.Last }))
+	n := 0
 	for i := range l.entries {
 		e := &l.entries[i]
-		e.Position = l.window.NextUnfinished(e.Position)
+		if e.Position = l.window.NextUnfinished(e.Position); e.Position > e.Last {
+			continue
+		}
+		if n < i {
+			l.entries[n] = *e
+		}
+		n++
 	}
+	clear(l.entries[n:])
+	l.entries = slim(l.entries[:n])
 }
 
+// Runs returns the number of runs.
+func (l *list) Runs() int { return len(l.entries) + len(l.growing) }
+
 // Full reports whether there are so many runs that no more may begin.
-func (l *list) Full() bool { return len(l.entries)+len(l.growing) >= runs.MaxRuns }
+func (l *list) Full() bool { return l.Runs() >= runs.MaxRuns }
 
 // spareRuns is how many runs more there may be while others are moved together. No directory lists them all.
 const spareRuns = 64
 
 // Overfull reports whether there are so many runs that not even moving copies together may begin one.
-func (l *list) Overfull() bool { return len(l.entries)+len(l.growing) >= runs.MaxRuns+spareRuns }
+func (l *list) Overfull() bool { return l.Runs() >= runs.MaxRuns+spareRuns }
 
 // first returns the run that is due first, of those whose visits begin below an offset; -1 for none.
 func (l *list) first(below int64) int {
@@ -205,8 +216,9 @@ func (l *list) DueMs() int64 {
 	l.trim()
 	ms := int64(nothing)
 	for i := range l.entries {
-		next, _ := l.entries[i].Next()
-		ms = min(ms, knownMs(next))
+		if e := &l.entries[i]; e.EarliestMs < ms || e.EarliestMs == nothing {
+			ms = min(ms, knownMs(e.Soonest()))
+		}
 	}
 	for _, g := range l.growing {
 		ms = min(ms, knownMs(g.copies[0].deadlineMs))
@@ -252,7 +264,7 @@ func (l *list) Count(ms, due []int64) (a runs.Amount, count int) {
 			due[k] += g.dueBy(ms[k])
 		}
 	}
-	return a, len(l.entries) + len(l.growing)
+	return a, l.Runs()
 }
 
 // NextMs returns an instant before which no copy is due that is neither finished nor taken, in Unix

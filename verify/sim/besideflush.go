@@ -13,6 +13,7 @@ type flush struct {
 	*besideRuns
 	gathering bool
 	kept      bool
+	copies    bool  // it is for what was loaded to be moved again
 	again     bool  // runs were loaded that are to be moved again
 	target    int64 // bytes in use at which gathering ends
 	restedMs  int64 // no flush for memory before
@@ -56,9 +57,9 @@ func (f *flush) begins(r *purgatory.Runs) bool {
 	case f.nowMs >= f.lookedMs && f.keeps(r):
 		f.kept = true
 	case used > f.share/2 && f.nowMs >= f.restedMs || used > f.share*3/4:
-		f.target, f.kept, f.restedMs = f.share*3/8, false, f.nowMs+flushRestMs
+		f.target, f.kept, f.copies, f.restedMs = f.share*3/8, false, false, f.nowMs+flushRestMs
 	case f.again:
-		f.target, f.kept, f.again = 0, false, false
+		f.copies, f.kept, f.again = true, false, false
 	default:
 		return false
 	}
@@ -78,6 +79,8 @@ func (f *flush) gather(r *purgatory.Runs) bool {
 	switch after := f.nowMs + horizonMs; {
 	case f.kept:
 		f.gathering = r.GatherKept(after, after, 64)
+	case f.copies:
+		f.gathering = r.GatherCopies(after, 64)
 	case size > 0:
 		n, f.gathering = r.Gather(after, size, 64)
 	}
@@ -164,7 +167,7 @@ func (f *flush) clean(in *instance) {
 		return
 	}
 	f.cleanedMs = f.nowMs + cleanEvery
-	wanted := r.Cleanings(nil, far.Cleaning{Slack: 64 << 10, Small: 1000, Few: 8})
+	wanted, _ := r.Cleanings(nil, far.Cleaning{Slack: 64 << 10, Small: 1000, Few: 8}, f.share/16, 100)
 	in.visit(wanted)
 	f.again = f.again || len(wanted) > 0
 }

@@ -145,7 +145,7 @@ func (in *instance) applyToMoves(a Action) bool {
 	case Visit:
 		wanted := r.Visits(nil, in.w.reads.soonMs, in.w.reads.aheadMs)
 		if a.N == 3 {
-			wanted = r.Cleanings(wanted, far.Cleaning{Small: 300, Few: 4})
+			wanted, _ = r.Cleanings(wanted, far.Cleaning{Small: 300, Few: 4}, 1000, 100)
 		}
 		in.visit(wanted)
 		return len(wanted) > 0
