@@ -128,7 +128,7 @@ func (f *fetchFaults) outOfRange(a offsets.Assignment) {
 			f.fetching.giveUp(a, Truncated, fmt.Sprintf("the read position %d lies above the end of the log, %d: the log was truncated", at, end))
 			return
 		default: // the client stood elsewhere
-			f.jumps.note(a, jumpTo{at, -1, true})
+			f.goOn(a)
 			return
 		}
 	}

@@ -35,10 +35,10 @@ func (f *fetchFaults) unreadable(a offsets.Assignment, err error) {
 		}
 		behind, fault := f.judge(a, &found, at)
 		switch {
-		case behind:
+		case behind && found.Last >= from:
 			from = found.Last + 1
 			continue
-		case fault == nil:
+		case behind || fault == nil:
 			f.refetch(a, err)
 		case is[*batches.TooLarge](fault) && found.Damage == nil:
 			f.handler.Unread(a, f.tooLarge(a, &found))
@@ -82,21 +82,26 @@ func broken(found *batches.Found, at int64, fault error) offsets.UnreadBatch {
 	return b
 }
 
-// refetch has reading go on at its position, after a pause that doubles while reading stays there. Nothing stops, as the
-// broker has the batch whole. The position is set: behind an unknown magic the client goes on by itself.
+// refetch has a batch fetched again that its broker has whole. Nothing stops.
 func (f *fetchFaults) refetch(a offsets.Assignment, err error) {
-	var pause time.Duration
-	f.table.while(a, func(o *owned) {
-		o.failed(err, time.Now())
-		pause = o.refetches.next(o.next)
-	})
+	f.table.while(a, func(o *owned) { o.failed(err, time.Now()) })
 	f.log.Info("reading has failed at a batch that its broker has whole: it is fetched again", "topic", a.Topic, "partition", a.Partition, "err", err)
+	f.goOnLater(a)
+}
+
+// goOnLater has reading go on at its position, after a pause that doubles while reading stays there.
+func (f *fetchFaults) goOnLater(a offsets.Assignment) {
+	var pause time.Duration
+	f.table.while(a, func(o *owned) { pause = o.refetches.next(o.next) })
 	time.AfterFunc(pause, func() { f.goOn(a) })
 }
 
-// goOn has reading go on at its position.
+// goOn has reading go on at its position, where the log is the one that was read. The position is set: behind an unknown
+// magic the client goes on by itself. It drops what it was about to ask about the log's epoch, so that is asked first.
 func (f *fetchFaults) goOn(a offsets.Assignment) {
-	f.jumps.note(a, jumpTo{f.table.position(a), -1, true})
+	to := jumpTo{-1, -1, true}
+	f.table.while(a, func(o *owned) { to.offset, to.leaderEpoch = o.next, o.epoch })
+	f.jumps.ask(a, to)
 }
 
 // refetches are those of the batch at one read position, one after the other.
@@ -124,8 +129,8 @@ func (f *fetchFaults) look(a offsets.Assignment, offset int64) (batches.Found, b
 		case errors.Is(err, kerr.OffsetOutOfRange):
 			f.outOfRange(a)
 			return found, false
-		case errors.Is(err, batches.ErrNone): // gone since: reading goes on with the present batch
-			f.goOn(a)
+		case errors.Is(err, batches.ErrNone): // gone since, or nothing from there on is to be read: what comes is
+			f.goOnLater(a)
 			return found, false
 		}
 		f.log.Debug("a batch that cannot be read is looked at again", "topic", a.Topic, "partition", a.Partition, "offset", offset, "err", err)

@@ -14,8 +14,23 @@ type Swapped struct {
 
 func (c Swapped) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	for err == nil && n < len(b) && c.begins(b[:n]) { // the rest is on its way: a client asks for as much as an answer has
+		var more int
+		more, err = c.Conn.Read(b[n:])
+		n += more
+	}
 	if at := bytes.Index(b[:n], c.From); at >= 0 {
 		copy(b[at:], c.To)
 	}
 	return n, err
+}
+
+// begins reports whether From may begin at the end of what was read.
+func (c Swapped) begins(b []byte) bool {
+	for n := min(len(c.From)-1, len(b)); n > 0; n-- {
+		if bytes.HasSuffix(b, c.From[:n]) {
+			return true
+		}
+	}
+	return false
 }
