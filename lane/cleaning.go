@@ -29,6 +29,9 @@ const (
 	cleanLong = 10 * time.Minute
 	// cleanPart is the part of the share that has to be free for runs that are loaded.
 	cleanPart = 32
+	// cleanSpare is the part of the share that others may load beside copies that an earlier flush has left, where memory
+	// has it: their partition may take none for long.
+	cleanSpare = 16
 	// cleanStay is how long what was loaded last waits for other runs: visits that fail by turns would never be over.
 	// It is twice what a visit takes at most.
 	cleanStay = time.Minute
@@ -41,6 +44,9 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	if now.Before(v.cleaned) || v.loads(now) {
 		return false
 	}
+	if v.loaded.IsZero() {
+		v.spare = max(v.pressure.share()/cleanSpare-v.pressure.roomAgain(), 0)
+	}
 	if v.loaded.IsZero() && !now.Before(v.stays) && v.core.Runs().ReloadedBytes() > 0 {
 		v.loaded, v.stays = now, now.Add(cleanStay)
 	}
@@ -50,7 +56,7 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 		v.cleaned = now.Add(runsLook)
 		return false
 	}
-	share, room, more, most := v.pressure.share(), v.pressure.roomAgain(), false, math.MaxInt
+	share, room, more, most := v.pressure.share(), v.roomAgain(), false, math.MaxInt
 	if long {
 		most = 1
 	}
@@ -65,6 +71,11 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	loaded = !v.loaded.IsZero()
 	v.loaded, v.cleaned = time.Time{}, now.Add(cleanRest)
 	return loaded
+}
+
+// roomAgain is how many bytes of copies may be loaded to be moved again.
+func (v *visits) roomAgain() int64 {
+	return min(v.pressure.roomAgain()+v.spare, v.pressure.roomAhead())
 }
 
 // few returns how many small runs of a partition become one.

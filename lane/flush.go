@@ -140,7 +140,7 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	nearly := used > share*3/4 || used > share/2 && f.pressure.left() < share/4 // others may have filled it
 	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing)
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
-	gives := full && f.pressure.movable() > share/leastFlush
+	gives := full && f.core.Runs().MovableBytes() > share/leastFlush
 	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, gives)
 	f.copies = false
 	switch {

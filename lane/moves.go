@@ -102,10 +102,6 @@ func (p *pressure) used() int64 {
 	return p.whole() - p.core.Runs().MovingBytes()
 }
 
-// movable is the bytes of what a flush may move, however soon it is due. Copies that were read for their deadlines go
-// soon, and are not moved.
-func (p *pressure) movable() int64 { return p.core.Runs().MovableBytes() - p.loaded() }
-
 // whole is the same with those: reading pauses for them, too.
 func (p *pressure) whole() int64 { return p.core.Bytes() + p.out.bytes() }
 

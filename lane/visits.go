@@ -58,6 +58,7 @@ type visits struct {
 	loaded    time.Time                        // when the last run was loaded that is to be moved again; zero: none is
 	cleaned   time.Time                        // no look for such before
 	stays     time.Time                        // what an earlier flush has left is not to be moved before
+	spare     int64                            // bytes for others than what an earlier flush has left
 	lateSince time.Time                        // when such a look first found something late; zero: the last one has not
 	whole     map[offsets.Assignment]time.Time // when each visit under way began that loads one
 
@@ -125,7 +126,7 @@ func (v *visits) begin(topic topicOf) {
 		case w.Due:
 			w.Most = room
 		case w.Whole:
-			w.Most = max(v.pressure.roomAgain(), leastVisit)
+			w.Most = max(v.roomAgain(), leastVisit)
 		}
 		if id, ok := topic(w.Assignment); ok {
 			if w.Whole {
@@ -275,7 +276,7 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 // What is due soon may take more than what is read ahead, and then comes alone.
 func (v *visits) takes(a *purgatory.Visited, nowMs int64) (ahead time.Duration, room int64) {
 	if a.Whole {
-		return v.ahead, v.pressure.roomAgain()
+		return v.ahead, v.roomAgain()
 	}
 	must, bytes := min(v.mustAhead(), v.ahead), int64(0)
 	for i := range a.Found {

@@ -319,7 +319,7 @@ func (r *rig) auditStore(n *census) {
 		}
 		bytes += int64(cap(ch.buf)) + chunkOverhead
 		live += int64(ch.live)
-		if ch.class < lateClass {
+		if ch.class < copiesClass {
 			movable += int64(ch.used)
 		}
 		if ch.live != n.live[no] {

@@ -53,9 +53,15 @@ func (r *Runs) Cleanings(out []Visit, c far.Cleaning, room int64, most int) (vis
 	return out, more
 }
 
-// cleanable reports whether runs of a partition may be moved again now: none of its records is on its way.
+// refusesMs is how long nothing is loaded to be moved again of a partition that has refused its last copy. What was loaded
+// before is tried each minute.
+const refusesMs = 2 * 60_000
+
+// cleanable reports whether runs of a partition may be moved again now: it takes copies, and none is on its way.
 func (p *partition) cleanable(nowMs int64) bool {
-	return !p.src.gone && p.movable(nowMs, true) && p.src.moving == 0 && len(p.moved.gathered) == 0
+	m := &p.moved
+	refuses := m.wary && nowMs < m.pauseUntil+refusesMs
+	return !p.src.gone && p.movable(nowMs, true) && !refuses && p.src.moving == 0 && len(m.gathered) == 0
 }
 
 // clean returns what is to be loaded of a partition.

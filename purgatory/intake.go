@@ -164,6 +164,8 @@ func (r Reader) add(a *Arrival, before location) {
 		classNo = lateClass
 	case a.Reloaded:
 		classNo = reloadedClass
+	case a.loaded > 0:
+		classNo = copiesClass
 	}
 	loc := r.park(t, a, classNo)
 	if a.ID != nil {

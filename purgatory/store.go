@@ -26,7 +26,9 @@ const (
 	lateClass = delayClasses - 1
 	// reloadedClass is the class of copies that were loaded to be moved again. They leave together, and are counted by
 	// their chunks: see usedBy.
-	reloadedClass = delayClasses - 2
+	reloadedClass = delayClasses - 3
+	// copiesClass is the class of copies that were read for their deadlines. They are due soon, and are not moved.
+	copiesClass = delayClasses - 2
 	// idClass is the class of records with an id. Many of them are cancelled, so its chunks
 	// are compacted: see squeeze.
 	idClass = delayClasses
@@ -125,7 +127,7 @@ func (s *store) count(ch *chunk, n int32, size int) {
 	ch.used += int32(size)
 	s.live += int64(n)
 	s.used += int64(size)
-	if ch.class < lateClass {
+	if ch.class < copiesClass {
 		s.movable += int64(size)
 	}
 }

@@ -68,7 +68,7 @@ func (r *Runs) SqueezeOn(budget int) (more bool) {
 }
 
 // carry carries a parked record out of a chunk that is to be emptied. One whose bytes are retained stays: they do,
-// and mayMove knows it by where it is. Copies that were loaded to be moved again stay in their class, which counts them.
+// and mayMove knows it by where it is. Copies and late records stay in their classes, which count them.
 func (r *Runs) carry(payload uint64) uint64 {
 	loc, _ := parked(payload)
 	if loc&named != 0 || !r.store.chunks[loc>>locationBits].emptied {
@@ -80,8 +80,8 @@ func (r *Runs) carry(payload uint64) uint64 {
 	from := r.store.at(loc)
 	h := readHeader(from)
 	size := int(h.total())
-	classNo := reloadedClass
-	if r.store.chunks[loc>>locationBits].class != reloadedClass {
+	classNo := r.store.chunks[loc>>locationBits].class
+	if classNo < reloadedClass {
 		classNo = bits.Len64(uint64(max(h.fireMs(r.now.WallMs)-r.now.WallMs, 0)))
 	}
 	to, dst := r.store.alloc(classNo, size)

@@ -59,12 +59,6 @@ func (p *policy) used() int64 {
 	return p.core.Bytes() - p.core.Runs().MovingBytes()
 }
 
-// movable is the bytes of what a flush may move.
-func (p *policy) movable() int64 {
-	r := p.core.Runs()
-	return r.MovableBytes() - max(r.LoadedBytes()-r.Stranded(), 0)
-}
-
 func (p *policy) room() int64 {
 	loaded, free := p.core.Runs().LoadedBytes(), p.share-p.core.Bytes()
 	others := loaded - p.core.Runs().Stranded()
@@ -89,7 +83,7 @@ func (p *policy) begins(now int64) bool {
 	used := p.used()
 	p.horizon = max(p.horizonMs(used), 2*leastAhead)
 	full := used > p.share/2 && now >= p.rested
-	gives := full && p.movable() > p.share/leastFlush
+	gives := full && p.core.Runs().MovableBytes() > p.share/leastFlush
 	p.kept, p.copies = p.keeps(now, gives), false
 	switch {
 	case p.kept:
