@@ -25,8 +25,8 @@ const (
 	// runsLinger is how long a copy waits for others. A visit reads whole batches, so a batch
 	// should not be of one copy; nobody waits for copies.
 	runsLinger = 5 * time.Millisecond
-	// mostVisits is how many visits read at a time, with a bound of visitShare for each. One visit
-	// takes some 3 MiB, and more where records are large.
+	// mostVisits is how many visits read at a time, with a bound of visitShare for each; one of a slow broker may
+	// read beside them. One visit takes some 3 MiB, and more where records are large.
 	mostVisits = 4
 	visitShare = 64 << 20
 )

@@ -57,7 +57,7 @@
 //   - A record that was moved counts until its outcome, by a copy that stands in the runs topic:
 //     what a commit, a record of the journal or a deletion of copies calls finished has its
 //     outcome, or another copy. A commit lets no older release read while a copy is open, and no
-//     copy is in memory twice.
+//     copy is in memory twice. Nothing counts as lost where nothing was taken.
 //   - A record's bytes are its own until it is written.
 //   - What is in flight, stuck records included, fits into the client's buffer.
 //   - Records of a healthy partition for a healthy target are at most five seconds late,
