@@ -62,7 +62,7 @@ func (o *outbox) dropIdle(next int) {
 			kept = append(kept, t)
 			continue
 		}
-		t.busy, t.pending, t.hold.exhausted = false, false, false
+		t.busy, t.pending, t.pendingMs, t.hold.exhausted = false, false, 0, false
 		o.holds.endIdle(t)
 		o.shares.clear(t)
 	}
