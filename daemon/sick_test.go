@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,29 +187,69 @@ func TestAClientWithoutRoomIsNobodysFault(t *testing.T) {
 	}
 }
 
-// TestAPartitionThatAnswersWithErrorsKillsNoRecordOfAnother of its target: the broker has a fault, and says so at once.
+// TestAPartitionThatAnswersWithErrorsKillsNoRecordOfAnother of its target: the broker has a fault, and says so at once. Its
+// ACLs may be stale, or it may not have heard of the topic.
 func TestAPartitionThatAnswersWithErrorsKillsNoRecordOfAnother(t *testing.T) {
+	for _, e := range []*kerr.Error{kerr.UnknownServerError, kerr.TopicAuthorizationFailed, kerr.UnknownTopicOrPartition} {
+		t.Run(e.Message, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				in := w.start("LAYOVER_LANES=1", "LAYOVER_PARTITION=same", "LAYOVER_TARGET_PATIENCE=30s")
+				in.ready()
+				w.Refuse(kmsg.Produce, kfake.Fault{Topic: egress, Partitions: []int32{1}, Err: e})
+				const n = 90
+				for range n {
+					w.send(0, "of a healthy partition")
+					w.send(1, "of one that fails")
+					time.Sleep(time.Second)
+				}
+				if got := w.count(egress); got != n {
+					t.Errorf("%d of %d records are delivered for the healthy partition", got, n)
+				}
+				for _, r := range w.all(egress) {
+					due, err := time.Parse(time.RFC3339, get(r, "layover-due"))
+					if late := r.Timestamp.Sub(due); err != nil || late > time.Second {
+						t.Errorf("a record of the healthy partition is %v late, %v", late, err)
+					}
+				}
+				if sick := in.sick(); !slices.Equal(sick, []string{"target " + egress + "/1 unreachable"}) {
+					t.Errorf("sick %q, want the one partition", sick)
+				}
+				letters := w.Records(dlq)
+				for _, r := range letters {
+					if why := get(r, delay.HeaderErrorMessage); get(r, delay.HeaderErrorPartition) != "1" || !strings.Contains(why, e.Message) {
+						t.Errorf("a dead letter: %s", why)
+					}
+				}
+				if len(letters) == 0 {
+					t.Error("nothing was given up of the partition that fails, after three times the patience")
+				}
+				in.stop()
+			})
+		})
+	}
+}
+
+// TestAForbiddenPartitionStopsNoReadingWithinItsPatience, where there is no dead-letter topic, nor another target.
+func TestAForbiddenPartitionStopsNoReadingWithinItsPatience(t *testing.T) {
 	inBubble(t, func(w *fixture) {
-		in := w.start("LAYOVER_LANES=1", "LAYOVER_PARTITION=same", "LAYOVER_TARGET_PATIENCE=1m")
+		w.createTopics(2, "audit")
+		in := w.start("LAYOVER_LANES=1", "LAYOVER_PARTITION=same", "LAYOVER_TARGET_PATIENCE=2m", "LAYOVER_DLQ_TOPIC=", "LAYOVER_ON_INVALID=drop", "LAYOVER_TARGETS_ALLOWED=audit")
 		in.ready()
-		w.Refuse(kmsg.Produce, kfake.Fault{Topic: egress, Partitions: []int32{1}, Err: kerr.UnknownServerError})
-		const n = 180
+		fault := w.Refuse(kmsg.Produce, kfake.Fault{Topic: egress, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed})
+		const n = 110
 		for range n {
 			w.send(0, "of a healthy partition")
 			w.send(1, "of one that fails")
+			w.send(0, "another target", header("x-deliver-to", "audit"))
 			time.Sleep(time.Second)
 		}
-		if got := w.count(egress); got != n {
-			t.Errorf("%d of %d records are delivered for the healthy partition", got, n)
+		if healthy, audit, why := w.count(egress), w.count("audit"), in.pausedFor(); healthy != n || audit != n || why != "" {
+			t.Errorf("%d of %d for the healthy partition, %d of %d for another target; paused for %q", healthy, n, audit, n, why)
 		}
-		letters := w.Records(dlq)
-		for _, r := range letters {
-			if get(r, delay.HeaderErrorPartition) != "1" {
-				t.Errorf("a dead letter of the healthy partition: %s", get(r, delay.HeaderErrorMessage))
-			}
-		}
-		if len(letters) == 0 {
-			t.Error("nothing was given up of the partition that fails, after three times the patience")
+		fault.Remove()
+		time.Sleep(5 * time.Second)
+		if got := w.count(egress); got != 2*n {
+			t.Errorf("%d of %d records are delivered after the fault", got, 2*n)
 		}
 		in.stop()
 	})

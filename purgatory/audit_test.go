@@ -249,8 +249,9 @@ func (r *rig) auditTargets(n *census) {
 func (r *rig) auditFlight(n *census) {
 	r.Helper()
 	type sum struct {
-		records, alone int
-		bytes          int64
+		records int
+		alone   int32
+		bytes   int64
 	}
 	dests := map[*dest]sum{}
 	var all, stuckBytes int64

@@ -25,7 +25,7 @@ type flight struct {
 	busy        bool
 	trial       bool
 	hurried     bool
-	retry       bool // its partition failed before
+	retry       bool // its partition, or with a trial the record, failed before
 	wave        int  // of its partition
 }
 
@@ -45,7 +45,7 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 		f.list = append(f.list, flight{})
 	}
 	d, e := fl.dest, &fl.entry
-	fl.wave, fl.hurried, fl.retry = d.wave, d.hurries(now.MonotonicMs), d.fails()
+	fl.wave, fl.hurried, fl.retry = d.wave, d.hurries(now.MonotonicMs), d.fails() || fl.trial && d.target.hold.sick(d, e)
 	f.list[id] = fl
 	if d.inFlight == 0 {
 		d.proven = d.proven && now.AnsweredMs-d.answeredMs < stuckMs

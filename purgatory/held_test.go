@@ -223,3 +223,32 @@ func TestATargetOfEachGlobIsDescribed(t *testing.T) {
 		t.Errorf("%d targets are described, and %v counted", len(s.Held), s.HeldRest)
 	}
 }
+
+// TestEachQuestionForANameHasItsTime: the only record of a name expired before anything was known about it. An hour later
+// another one asks.
+func TestEachQuestionForANameHasItsTime(t *testing.T) {
+	r := newRig(t, nil)
+	r.router[egress] = Pending
+	r.assign(0, 1, 0)
+	a := r.arrival(0, 0, "0")
+	a.Expires, a.ExpireMs = true, a.DeadlineMs+500
+	r.take(0, 1, a)
+	for range 20 {
+		r.pass(100)
+		r.end(Delivered, r.offer()...) // its letter
+	}
+	r.pass(3_600_000)
+	r.take(0, 1, r.arrival(1, 0, "0"))
+	r.pass(1)
+	r.want(r.offer())
+	r.pass(stallMs - 1)
+	r.want(r.offer())
+	if h := r.Take().Holds; len(h) > 0 {
+		t.Errorf("held before its time: %+v", h)
+	}
+	r.pass(1)
+	r.want(r.offer())
+	if h := r.heldView(); h.Verdict != Unreachable {
+		t.Errorf("held %+v", h)
+	}
+}

@@ -8,11 +8,6 @@ const (
 	holdMaxMs   = 2000
 )
 
-// trialLook is how many held records one try looks at to find one whose partition has
-// room. A thousand cost some 0.1 ms, ten times a second at most. A million held for
-// one silent partition are looked through in two minutes, well within the patience.
-const trialLook = 1024
-
 // hold is why a target gets no records for the time being.
 type hold struct {
 	held bool
@@ -20,90 +15,42 @@ type hold struct {
 	exhausted bool
 	// known: metadata gave the verdict, not an answer to a record. So metadata can
 	// take it back. A verdict of an answer only another answer takes back.
-	known     bool
+	known bool
+	// seen: looks have gone round the whole queue and found nothing to send before retryAtMs.
+	seen      bool
 	verdict   Verdict
-	retryAtMs int64 // wall clock of the next try
-	backoffMs int64
-	look      int   // index in the queue where the next try begins to look
-	any       bool  // the last try found records of partitions alone that fail: one of them is the next
+	backoffMs uint16
+	// retryAtMs is the wall clock of the next try with what is sick, by backoffMs. That is no reason to look for others
+	// less often.
+	retryAtMs int64
+	lookAtMs  int64 // wall clock of the next look
+	look      int32 // index in the queue where it begins
+	looked    int32 // records that were looked at since the last round through the queue
+	fresh     int32 // newest records that no look has seen: the last ones, but letters in front of those that were refused
+	returned  int32 // records in front that may have to go behind others, see settle
 	trial     *dest // has the record that is on its way to see whether the target is back
 	sinceMs   int64 // wall clock
 	since     int64 // Clock.AnsweredMs of that, at least 1
 	detail    string
 }
 
-// backsOff says whether a held target is not to be tried now: one record is on its way, or
-// the back-off is not over.
+// backsOff says whether a held target is not to be looked at now: one record is on its way, or the time has not come.
 func (h *hold) backsOff(nowMs int64) bool {
-	return h.trial != nil || nowMs < h.retryAtMs && h.retryAtMs-nowMs <= holdMaxMs
+	return h.trial != nil || ahead(h.lookAtMs, nowMs) && (h.fresh == 0 || h.verdict != Rejecting)
 }
 
-// tryHeld looks whether a held target is back, when its back-off is over. Where metadata
-// was why, metadata tells. Otherwise one record is sent: the first from where the last
-// look ended whose partition has nothing in flight and has room.
-func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
-	h := &t.hold
-	if h.backsOff(o.now.WallMs) {
-		return out
-	}
-	if h.known && t != o.dir.dead {
-		h.look = 0
-	}
-	for n := min(trialLook, t.queue.length); n > 0 && t.queue.count > 0; n-- {
-		if h.look >= t.queue.length {
-			h.look = 0
-		}
-		e := t.queue.at(h.look)
-		if o.store.isGone(e.loc) {
-			h.look++
-			continue
-		}
-		read, body := o.store.read(e.loc)
-		if e.mayNot(&read, o.now.WallMs) != fit {
-			if h.look == 0 {
-				o.turnAway(t.queue.pop(), &read)
-			} else {
-				h.look++ // its turn to leave comes when it is in front
-			}
-			continue
-		}
-		d, ok := o.routed(t, e.from, body)
-		if !ok {
-			return out
-		}
-		if h.known && t != o.dir.dead { // for dead letters reading waits until one is written
-			o.holds.end(t)
-			return o.offerTarget(t, out, limit)
-		}
-		if d.inFlight == 0 && (h.any || !d.fails()) && o.takes(d, e) {
-			h.trial, h.any = d, false
-			return append(out, o.start(t.queue.take(h.look), &read, body, d, true))
-		}
-		h.look++
-	}
-	h.any, h.retryAtMs = true, o.now.WallMs+holdFirstMs
-	return out
+// ahead says whether the instant of a look or a try is to come. A clock that was stepped back is no reason to wait long.
+func ahead(atMs, nowMs int64) bool { return nowMs < atMs && atMs-nowMs <= holdMaxMs }
+
+// backOff has the next try with what failed before wait for twice as long as the last.
+func (h *hold) backOff(nowMs int64) {
+	h.backoffMs = min(2*h.backoffMs, holdMaxMs)
+	h.retryAtMs = nowMs + int64(h.backoffMs)
 }
 
-// trialFailed takes back the record of a trial that failed, to those that have waited as long.
-// A letter that is refused for its content goes behind all others, which may be taken: the next is tried at once. One
-// that was refused before, anew is false, has none in front that can be tried now.
-func (o *outbox) trialFailed(e entry, anew bool) {
-	t := e.target
-	if e.refused && t.hold.verdict == Rejecting {
-		t.hold.look = 0
-		if o.wait(e, false); anew && !t.queue.front().refused {
-			t.hold.retryAtMs = o.now.WallMs
-		}
-		return
-	}
-	o.wait(e, true)
-	at := 0
-	for at+1 < t.queue.length && t.queue.at(at+1).since < e.since {
-		at++
-	}
-	t.queue.put(at)
-}
+// sick reports whether a record was refused before, or its partition fails or has called the topic missing or forbidden
+// under this hold.
+func (h *hold) sick(d *dest, e *entry) bool { return e.refused || d.fails() || d.denied == h.since }
 
 // tick looks at patience, shares, and the memory of dead letters.
 func (o *outbox) tick() {
@@ -136,6 +83,7 @@ func (o *outbox) checkPatience() {
 	for i := range busy {
 		at := (first + i) % len(busy)
 		t := busy[at]
+		t.settle()
 		if t.hold.exhausted = false; t != o.dir.dead {
 			before := given
 			if given += o.giveUp(t, given); before < giveUpBudget && given >= giveUpBudget { // the next look begins behind it

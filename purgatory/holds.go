@@ -27,19 +27,21 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 			hs.notices = append(hs.notices, notice)
 		}
 		h.verdict, h.detail, h.known = v, detail, h.known && known
-		h.backoffMs = min(2*h.backoffMs, holdMaxMs)
-		h.retryAtMs = hs.now.WallMs + h.backoffMs
-		if v == Rejecting && notice.Changed {
-			t.queue.refusedLast()
+		h.lookAtMs = hs.now.WallMs + holdFirstMs
+		if known {
+			h.backOff(hs.now.WallMs)
+			h.lookAtMs = h.retryAtMs
+		}
+		if notice.Changed {
+			h.look, h.fresh = 0, 0
 		}
 		return
 	}
-	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs, since: max(hs.now.AnsweredMs, 1)}
-	t.queue.each(func(e *entry) { e.since = 0 }) // an earlier hold is over, and its waiting does not count
-
+	*h = hold{held: true, verdict: v, detail: detail, known: known, backoffMs: holdFirstMs, retryAtMs: hs.now.WallMs + holdFirstMs, lookAtMs: hs.now.WallMs + holdFirstMs, sinceMs: hs.now.WallMs, since: max(hs.now.AnsweredMs, 1)}
+	t.queue.each(func(e *entry) { hs.keep(e, h.since) })
 	hs.gather(t)
-	t.queue.each(func(e *entry) { hs.rehome(e) })
-	if v == Rejecting {
+	if h.fresh = trialNewest; v == Rejecting {
+		h.fresh = 0
 		t.queue.refusedLast()
 	}
 	hs.notices = append(hs.notices, notice)
@@ -54,6 +56,7 @@ func (hs *holds) gather(t *target) {
 			t.overflow--
 			e := d.overflow.popBack()
 			e.note(hs.store, inQueue, 0)
+			hs.keep(&e, t.heldSince(d))
 			if d.stalled {
 				held = append(held, e)
 			} else {
@@ -67,28 +70,34 @@ func (hs *holds) gather(t *target) {
 	}
 }
 
-// taken ends the hold of a target that took a record. One that refuses letters for their content
+// works ends the hold of a target that took a record, or refused it for itself. One that refuses letters for their content
 // takes others all the while: it gets them one by one. Its hold ends with the first of those that it
 // takes, or once none of them waits.
-func (hs *holds) taken(t *target, e *entry, trial bool) {
+func (hs *holds) works(t *target, e *entry, trial bool) {
 	h := &t.hold
 	switch {
 	case !h.held || !trial && h.verdict != Unreachable:
 	case h.verdict == Rejecting && !e.refused && t.queue.hasRefused():
-		h.look, h.backoffMs, h.retryAtMs = 0, holdFirstMs, hs.now.WallMs
+		h.lookAtMs = hs.now.WallMs
 	default:
 		hs.end(t)
 	}
 }
 
-// end ends a hold: the target took a record, or metadata has taken it back.
+// end ends a hold: the target took a record, or metadata has taken it back. Its partitions that called the topic missing
+// or forbidden until now fail from now on, each on its own. What waits for them is held since the hold began.
 func (hs *holds) end(t *target) {
-	t.hold = hold{}
-	if t.stalled == 0 { // those of a silent partition wait on: see spill
-		t.givenUp = 0
-		t.queue.each(func(e *entry) { e.since = 0 })
-	}
 	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label})
+	for _, d := range t.dests {
+		if d.denied == t.hold.since && t.has(d) {
+			hs.fail(d, d.detail, false)
+			d.apart, d.retryAtMs = true, hs.now.MonotonicMs // it may be back as well
+		}
+	}
+	t.unrouted = int32(t.queue.count)
+	if t.hold = (hold{}); t.stalled == 0 {
+		t.givenUp = 0
+	}
 }
 
 // stall holds the records behind a target partition that has stopped answering.
@@ -96,8 +105,11 @@ func (hs *holds) stall(d *dest) {
 	t := d.target
 	d.stalled, d.stalledMs, d.stalledSince = true, hs.now.WallMs, max(hs.now.AnsweredMs, 1)
 	d.givenUp = 0
+	if t.hold.held {
+		d.stalledMs, d.stalledSince = t.hold.sinceMs, t.hold.since
+	}
 	t.stalled++
-	d.overflow.each(func(e *entry) { hs.rehome(e) })
+	d.overflow.each(func(e *entry) { hs.keep(e, d.stalledSince) })
 	hs.stats.noteError(t.name, d.why())
 	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Held: true, Verdict: Unreachable, Detail: d.why()})
 }
@@ -111,7 +123,7 @@ func (hs *holds) fail(d *dest, detail string, retry bool) {
 	case retry:
 		d.backoffMs = min(2*d.backoffMs, holdMaxMs)
 	}
-	d.retryAtMs = hs.now.MonotonicMs + d.backoffMs
+	d.retryAtMs = hs.now.MonotonicMs + int64(d.backoffMs)
 	if !d.stalled {
 		hs.stall(d)
 	}
@@ -119,14 +131,13 @@ func (hs *holds) fail(d *dest, detail string, retry bool) {
 
 // answered ends the stall of a target partition that gave some answer.
 func (hs *holds) answered(d *dest) {
-	if !d.stalled {
+	if d.denied = 0; !d.stalled {
 		return
 	}
 	d.stalled, d.failing = false, failing{}
 	if d.target.stalled--; d.target.stalled == 0 && !d.target.hold.held {
 		d.target.givenUp = 0
 	}
-	d.overflow.each(func(e *entry) { e.since = 0 })
 	hs.notices = append(hs.notices, HoldNotice{Target: d.target.name, Label: d.target.label})
 }
 
@@ -144,9 +155,10 @@ func (hs *holds) endIdle(t *target) {
 }
 
 // endIdleFaults says of the partitions for which nothing is there any more that they are no longer held: nothing would
-// ever try them. The client may have had no room for the last record, which then went with its partition.
+// ever try them. The client may have had no room for the last record, which then went with its partition. After a hold of
+// the target what waits for them is in its queue, until it is routed.
 func (hs *holds) endIdleFaults(t *target) {
-	if t.stalled == 0 || t.hold.held {
+	if t.stalled == 0 || t.hold.held || min(int(t.unrouted), t.queue.count) > 0 {
 		return
 	}
 	for _, d := range t.dests {
@@ -170,12 +182,19 @@ func (hs *holds) forget(t *target) {
 	t.hold, t.stalled = hold{}, 0 // it may be busy still, and dropIdle would say so again
 }
 
+// keep notes that a record is held from now on, by what began at since of the Clock.AnsweredMs. One that was held or in
+// flight before has waited from then on at least, a new one begins to wait.
+func (hs *holds) keep(e *entry, since int64) {
+	if e.since == 0 {
+		since = max(hs.now.AnsweredMs, 1)
+	}
+	e.since = max(e.since, since)
+	hs.rehome(e)
+}
+
 // rehome copies a held record into its target's own class of chunks. So one target's held
 // records pin no chunk of anybody else, and are accounted exactly.
 func (hs *holds) rehome(e *entry) {
-	if e.since == 0 {
-		e.since = max(hs.now.AnsweredMs, 1)
-	}
 	if e.rehomed || e.target == hs.dir.dead || e.loc&named != 0 { // those with an id pin nobody's chunks
 		return
 	}

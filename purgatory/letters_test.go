@@ -201,3 +201,46 @@ func TestARefusedLetterDoesNotSpinBesideASilentPartition(t *testing.T) {
 		t.Errorf("it is tried %d times in ten seconds", tries)
 	}
 }
+
+// TestLettersAreTriedBehindManyForASilentPartition, while more of those come: a letter was refused, so they go one by one.
+func TestLettersAreTriedBehindManyForASilentPartition(t *testing.T) {
+	for _, flow := range []bool{false, true} {
+		r := newRig(t, func(c *Config) { c.HeldShare, c.MaxInFlight = 1<<30, 10 })
+		r.assign(0, 1, 0)
+		next := int64(0)
+		bury := func(n int, body string) {
+			for range n {
+				r.bury(next, body)
+				next++
+			}
+		}
+		bury(1500, "1")
+		r.pass(1)
+		r.want(r.offer(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9) // never answered
+		r.pass(stallMs)
+		refused := next
+		bury(1, "0")
+		for range 2 { // with others, and then alone
+			r.pass(1)
+			r.one(Rejected)
+		}
+		bury(100, "0")
+		bury(1500, "1")
+		taken, began := 0, r.at.WallMs
+		for taken < 100 {
+			r.pass(50)
+			if flow {
+				bury(1, "1")
+			}
+			for ds := r.offer(); len(ds) > 0; ds = r.offer() {
+				if r.wave(ds, func(offset int64) bool { return offset == refused }) == Delivered {
+					taken += len(ds)
+				}
+			}
+			if r.at.WallMs-began > 2000 {
+				t.Fatalf("flow %t: %d of 100 letters that the topic takes are written after two seconds", flow, taken)
+			}
+		}
+		r.audit()
+	}
+}

@@ -62,7 +62,7 @@ func (o *outbox) dropIdle(next int) {
 			kept = append(kept, t)
 			continue
 		}
-		t.busy, t.pending, t.hold.exhausted = false, false, false
+		t.busy, t.pending, t.pendingMs, t.hold.exhausted = false, false, 0, false
 		o.holds.endIdle(t)
 		o.shares.clear(t)
 	}
@@ -86,13 +86,14 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 	}
 	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) && o.putBacks < putBackBudget {
 		e := t.queue.pop()
+		t.unrouted = max(t.unrouted-1, 0)
 		h, body := o.store.read(e.loc) // once for all that looks at it on its way out
 		if o.turnAway(e, &h) {
 			continue
 		}
 		d, ok := o.routed(t, e.from, body)
 		if !ok {
-			o.wait(e, true)
+			o.waitInFront(e, t, nil)
 			return out
 		}
 		if o.cfg.CatchUp != nil && o.putBack(&e, &h) {
@@ -161,8 +162,8 @@ func (o *outbox) start(e entry, h *header, body []byte, d *dest, trial bool) Del
 	if d.limit == 1 && e.try == together {
 		e.try = alone
 	}
-	if !trial && !d.stalled {
-		e.since = 0 // an earlier hold is over
+	if e.since == 0 {
+		e.since = max(o.now.AnsweredMs, 1)
 	}
 	id := o.flights.start(flight{entry: e, dest: d, trial: trial}, *o.now)
 	e.note(o.store, inFlight, uint64(id))

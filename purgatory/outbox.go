@@ -117,32 +117,48 @@ func (o *outbox) enqueueFailed(e entry, why *failure) {
 
 // join queues a due record at its target that may leave. A letter comes before those that were refused, and goes at once.
 func (o *outbox) join(e entry) {
-	h := &e.target.hold
-	first := h.held && h.verdict == Rejecting && !e.refused
-	if first {
-		h.look, h.retryAtMs = 0, o.now.WallMs
+	t := e.target
+	if h := &t.hold; h.held && h.verdict == Rejecting && !e.refused {
+		o.waitInFront(e, t, nil)
+		h.fresh++
+		return
 	}
-	o.wait(e, first)
+	o.wait(e)
 }
 
-// wait queues a due record at its target, in front where it has been there before.
-func (o *outbox) wait(e entry, front bool) {
+// wait queues a due record at its target.
+func (o *outbox) wait(e entry) {
 	t := e.target
-	if t.hold.held {
-		if front && e.since == 0 { // it was on its way as the hold began, and has waited for the target since
-			e.since = t.hold.since
+	if h := &t.hold; h.held {
+		o.holds.keep(&e, h.since)
+		if h.verdict != Rejecting && !h.known { // it may be for a partition that is well
+			h.fresh++
+			h.lookAtMs = min(h.lookAtMs, o.now.WallMs+holdFirstMs)
 		}
-		o.holds.rehome(&e)
-	} else {
-		e.since = 0 // an earlier hold is over, and its waiting does not count
 	}
 	o.occupy(t)
 	e.note(o.store, inQueue, 0)
-	if front {
-		t.queue.pushFront(e)
-	} else {
-		t.queue.pushBack(e)
+	t.queue.pushBack(e)
+}
+
+// waitInFront queues a record that its target t had before. d is the partition that it comes back from, nil for none.
+// Under a hold it may be in front of some that have been held for longer, until settle.
+func (o *outbox) waitInFront(e entry, t *target, d *dest) {
+	if h := &t.hold; h.held {
+		o.holds.keep(&e, t.heldSince(d))
+		if h.look > 0 { // it goes on where it was
+			h.look++
+		}
+		if t != o.dir.dead { // its letters have no patience
+			h.returned++
+		}
 	}
+	if t.unrouted > 0 {
+		t.unrouted++
+	}
+	o.occupy(t)
+	e.note(o.store, inQueue, 0)
+	t.queue.pushFront(e)
 }
 
 // occupy has offer look at a target.

@@ -64,11 +64,11 @@ func (o *outbox) outcome(r *Result) {
 	}
 	o.stats.Produced.observe(&LatenessBounds, o.now.MonotonicMs-f.monotonicMs)
 	o.flights.answered(d, o.now)
-	if r.Class != Unknown || e.from.gone && !d.fails() {
+	if r.Class != Unknown && r.Class != Unavailable || e.from.gone && !d.fails() {
 		o.holds.answered(d)
 	}
 	if r.Class == Delivered {
-		o.holds.taken(t, &e, f.trial)
+		o.holds.works(t, &e, f.trial)
 		if t.stalled == 0 && !t.hold.held {
 			t.givenUp = 0
 		}
@@ -84,11 +84,11 @@ func (o *outbox) outcome(r *Result) {
 	}
 	switch r.Class {
 	case TooLarge:
-		o.tooLarge(e, t, r)
+		o.tooLarge(&f, r)
 	case Rejected:
 		o.rejected(&f, r)
 	case Unavailable:
-		o.again(e, t, f.trial, r.Verdict, r.Detail)
+		o.denied(&f, r)
 	default:
 		o.failed(&f, r)
 	}
@@ -140,17 +140,11 @@ func (o *outbox) noRoom(e entry, d *dest) {
 // waitAgain queues a record that came back in front of those for its partition.
 func (o *outbox) waitAgain(e entry, d *dest) {
 	if d.target.hold.held || d.overflow.count == 0 && !d.fails() {
-		o.wait(e, true)
+		o.waitInFront(e, d.target, d)
 		return
 	}
-	switch {
-	case !d.stalled:
-		e.since = 0 // that of a hold which is over
-	case e.since == 0: // it was on its way as the hold began, and has waited for the partition since
-		e.since = d.stalledSince
-		fallthrough
-	default:
-		o.holds.rehome(&e)
+	if d.stalled {
+		o.holds.keep(&e, d.stalledSince)
 	}
 	o.occupy(d.target)
 	e.note(o.store, inOverflow, uint64(d.no))
@@ -158,14 +152,17 @@ func (o *outbox) waitAgain(e entry, d *dest) {
 	d.overflow.pushFront(e)
 }
 
-// again queues a record whose target could not take it, and holds the target.
-func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string) {
+// again queues a record whose target could not take it, and holds the target. A letter that is refused for its content
+// goes behind all others, which may be taken: the next is tried at once.
+func (o *outbox) again(f *flight, v Verdict, detail string) {
+	e, d, t := f.entry, f.dest, f.dest.target
 	anew := v == Rejecting && (!e.refused || t.hold.verdict != Rejecting)
 	e.refused = e.refused || anew
-	if !t.hold.held {
-		e.since = 0 // an earlier hold is over, and its waiting does not count
-	}
+	trial := f.trial || v == Rejecting
 	if trial || !t.hold.held {
+		if t.hold.held && f.retry {
+			t.hold.backOff(o.now.WallMs)
+		}
 		o.holds.begin(t, v, detail, false)
 	}
 	if v == Unreachable {
@@ -175,15 +172,20 @@ func (o *outbox) again(e entry, t *target, trial bool, v Verdict, detail string)
 	}
 	e.from.due++
 	o.store.exempt(e.loc)
-	if trial {
-		o.trialFailed(e, anew)
+	if e.refused && t.hold.verdict == Rejecting {
+		if o.wait(e); anew {
+			t.hold.lookAtMs = o.now.WallMs
+		}
 		return
 	}
-	o.wait(e, true)
+	o.waitInFront(e, t, d)
+	if trial {
+		t.settle()
+	}
 }
 
 // climb sends a record again by the next attempt: the answer may not have been about it.
-func (o *outbox) climb(e entry) {
+func (o *outbox) climb(e entry, d *dest) {
 	if e.try == together && o.unknown(e) {
 		o.store.exempt(e.loc)
 	} else if o.withdraw(e) {
@@ -191,30 +193,32 @@ func (o *outbox) climb(e entry) {
 	}
 	e.try++
 	e.from.due++
-	o.wait(e, true)
+	o.waitInFront(e, d.target, d)
 }
 
 // tooLarge climbs the ladder: the answer may have been about a batch, then about
 // the headers that we added, then it is about the record.
-func (o *outbox) tooLarge(e entry, t *target, r *Result) {
+func (o *outbox) tooLarge(f *flight, r *Result) {
+	e := f.entry
 	if e.try < bare {
-		o.climb(e)
+		o.climb(e, f.dest)
 		return
 	}
 	if o.withdraw(e) {
 		return
 	}
-	if t == o.dir.dead { // even without its value: nothing is finished, an operator has to act
-		o.again(e, t, true, Rejecting, "refuses a record even without its value: "+r.Detail)
+	if e.target == o.dir.dead { // even without its value: nothing is finished, an operator has to act
+		o.again(f, Rejecting, "refuses a record even without its value: "+r.Detail)
 		return
 	}
-	o.refused(e, t, reasonTooLarge, r)
+	o.refused(f, reasonTooLarge, r)
 }
 
 // refused ends a record that its target will never take.
-func (o *outbox) refused(e entry, t *target, reason string, r *Result) {
+func (o *outbox) refused(f *flight, reason string, r *Result) {
+	e, t := f.entry, f.dest.target
 	if t == o.dir.dead {
-		o.again(e, t, true, Rejecting, r.Detail)
+		o.again(f, Rejecting, r.Detail)
 		return
 	}
 	e.from.due++

@@ -1,5 +1,10 @@
 package purgatory
 
+import (
+	"cmp"
+	"slices"
+)
+
 // failure is why a record goes elsewhere than to its target.
 type failure struct {
 	reason  string
@@ -31,7 +36,9 @@ type entry struct {
 	from    *source
 	target  *target // where it goes now: its own target, the egress or the dead-letter topic
 	failure *failure
-	since   int64 // Clock.AnsweredMs when it was first held, in milliseconds; 0: not held
+	// since is the Clock.AnsweredMs when it was first held, or in flight, of a target; 0: neither yet. What holds it may
+	// have begun later: then it counts from there on, see holds.keep.
+	since   int64
 	size    int32 // bytes it takes in a chunk
 	try     attempt
 	rehomed bool // moved to its target's own class of chunks
@@ -67,7 +74,7 @@ const entrySize = 48
 // Amortised constant time at both ends.
 //
 // An entry whose record was cancelled is dead. It stays until it is in front, or until more
-// than half of the entries are dead. Only at, take and put see it. Invariant: none is in
+// than half of the entries are dead. Only at, take and settle see it. Invariant: none is in
 // front, and at most half are dead; audit in the tests checks it.
 type queue struct {
 	memory *int64 // counts the bytes of buf, for the outbox's total
@@ -159,23 +166,42 @@ func (q *queue) tidy() {
 // at returns the entry with i others in front of it, valid until the queue changes.
 func (q *queue) at(i int) *entry { return &q.buf[(q.head+i)%len(q.buf)] }
 
-// take takes the entry with i others in front of it, which costs a move of each.
+// take takes the entry with i others in front of it, which costs a move of each, or of those behind it if they are fewer.
 func (q *queue) take(i int) entry {
 	e := *q.at(i)
-	for ; i > 0; i-- {
-		*q.at(i) = *q.at(i - 1)
+	if i <= q.length/2 {
+		for ; i > 0; i-- {
+			*q.at(i) = *q.at(i - 1)
+		}
+		*q.at(0) = e
+		return q.pop()
 	}
-	*q.at(0) = e
-	return q.pop()
+	for ; i < q.length-1; i++ {
+		*q.at(i) = *q.at(i + 1)
+	}
+	*q.at(i) = entry{}
+	q.length--
+	q.lost(e.weight())
+	return e
 }
 
-// put moves the entry in front behind i others, which costs a move of each.
-func (q *queue) put(i int) {
-	e := *q.at(0)
-	for j := range i {
-		*q.at(j) = *q.at(j + 1)
+// settle moves the first n entries behind those that have been held for longer. All others are in order. It costs a move
+// of each entry that another one passes.
+func (q *queue) settle(n int) {
+	moved := make([]entry, min(n, q.length))
+	for i := range moved {
+		moved[i] = *q.at(i)
 	}
-	*q.at(i) = e
+	slices.SortStableFunc(moved, func(a, b entry) int { return cmp.Compare(a.since, b.since) })
+	for i, next := 0, len(moved); len(moved) > 0; i++ {
+		if next < q.length && q.at(next).since < moved[0].since {
+			*q.at(i) = *q.at(next)
+			next++
+			continue
+		}
+		*q.at(i) = moved[0]
+		moved = moved[1:]
+	}
 	q.tidy()
 }
 

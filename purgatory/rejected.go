@@ -56,6 +56,9 @@ func (w *refusals) hurries(nowMs int64) bool { return w.hurried && w.recent(nowM
 // rejected takes back a record that its target has refused, alone or with its wave.
 func (o *outbox) rejected(f *flight, r *Result) {
 	e, d, t := f.entry, f.dest, f.dest.target
+	if t != o.dir.dead {
+		o.holds.works(t, &e, f.trial)
+	}
 	if f.wave == d.wave && (e.try == together || d.limit > 0) {
 		full := t != o.dir.dead && o.shares.full(t, o.cfg.HeldShare, o.now.MonotonicMs)
 		d.refuses(d.inFlight+1, o.cfg.MaxInFlight, full, o.now.MonotonicMs)
@@ -67,7 +70,7 @@ func (o *outbox) rejected(f *flight, r *Result) {
 		o.store.exempt(e.loc)
 		o.waitAgain(e, d)
 	case e.try != together || f.hurried:
-		o.refused(e, t, reasonRejected, r)
+		o.refused(f, reasonRejected, r)
 	case !o.withdraw(e):
 		e.from.due++
 		o.waitAgain(e, d)

@@ -33,13 +33,18 @@ func (o *outbox) silence(t *target) {
 	}
 }
 
-// failing is what a target partition keeps that answers with errors, of which none is about its topic or the record: its
-// broker has a fault. It gets one record at a time, and waits longer before each. Other partitions are not held for it.
+// failing is what a target partition keeps that answers with errors, of which none is about the record, nor about its topic
+// as others know it: its broker has a fault. It gets one record at a time, and waits longer before each. Other partitions
+// are not held for it.
 // Invariant: one that fails is stalled.
 type failing struct {
 	detail    string // of the last error
-	backoffMs int64  // 0: it does not fail
-	retryAtMs int64  // of the monotonic clock
+	backoffMs int32  // 0: it does not fail
+	// apart: another partition took a record after this one denied the topic. So what it says is about itself alone.
+	apart     bool
+	retryAtMs int64 // of the monotonic clock
+	// denied is hold.since of the hold under which it last denied the topic: called it missing or forbidden.
+	denied int64
 }
 
 // fails reports whether the last answer was such an error.
@@ -74,30 +79,48 @@ func (o *outbox) takes(d *dest, e *entry) bool {
 	return o.flights.takes(d, e)
 }
 
-// failed takes back a record that its target partition answered with an error for. It may have been written.
+// failed takes back a record that its target partition answered with an error for. It may have been written, unless
+// the error is about the topic.
 func (o *outbox) failed(f *flight, r *Result) {
-	e, d, t := f.entry, f.dest, f.dest.target
-	held := t.hold.held
-	if !held && !d.stalled {
-		e.since = 0 // that of a hold which is over
-	}
+	e, d := f.entry, f.dest
 	o.holds.fail(d, r.Detail, f.retry)
-	if held {
-		o.again(e, t, f.trial, Unreachable, r.Detail)
+	if d.target.hold.held {
+		o.again(f, Unreachable, r.Detail)
 		return
 	}
-	o.store.doubt(e.loc)
+	if r.Class == Unknown {
+		o.store.doubt(e.loc)
+	} else if !o.unknown(e) && o.withdraw(e) {
+		return
+	}
 	e.from.due++
 	o.store.exempt(e.loc)
 	o.waitAgain(e, d)
 }
 
+// denied takes back a record in answer to which its topic was called missing or forbidden. The first such answer holds
+// the target. Where another partition has taken a record since, it holds the partition alone, unless metadata does not
+// know that partition any more.
+func (o *outbox) denied(f *flight, r *Result) {
+	d, t := f.dest, f.dest.target
+	if !t.hold.held && d.apart && t.has(d) {
+		o.failed(f, r)
+		return
+	}
+	o.again(f, r.Verdict, r.Detail)
+	if t.hold.known { // metadata says so as well
+		if !d.fails() {
+			o.holds.answered(d)
+		}
+	} else if t.hold.held {
+		d.denied, d.detail = t.hold.since, r.Detail
+	}
+}
+
 // spill queues a record whose target partition has its fill in flight.
 func (o *outbox) spill(e entry, d *dest) {
 	if d.stalled {
-		o.holds.rehome(&e)
-	} else {
-		e.since = 0 // that of a hold which is over
+		o.holds.keep(&e, d.stalledSince)
 	}
 	e.note(o.store, inOverflow, uint64(d.no))
 	d.target.overflow++

@@ -13,7 +13,9 @@ type target struct {
 	name  string
 	label string // for metrics: the name, or the glob that allowed it
 	index uint32
-	refs  int // records whose bytes name this target, and 1 for the dead-letter topic
+	// unrouted is how many records in front of the queue were there as the last hold ended, or came back since.
+	unrouted int32
+	refs     int // records whose bytes name this target, and 1 for the dead-letter topic
 	// copies is the bytes of those that were read from runs topics.
 	copies int64
 
@@ -50,10 +52,10 @@ type target struct {
 type dest struct {
 	target   *target
 	no       int32
+	alone    int32 // in flight in a batch of their own, at most 1
 	overflow queue // routed here while the partition had its fill in flight
 	inFlight int
 	bytes    int64 // in flight
-	alone    int   // in flight in a batch of their own, at most 1
 	refusals
 	allowance
 	// answeredMs is the Clock.AnsweredMs when the partition last answered, or was
@@ -134,6 +136,18 @@ const (
 	targetSize = 528
 	destSize   = 264
 )
+
+// has reports whether the target has that partition still, as far as it is known.
+func (t *target) has(d *dest) bool { return t.state.Partitions == 0 || d.no < t.state.Partitions }
+
+// heldSince is the Clock.AnsweredMs since which what waits for a partition of a held target, or for a stalled one, is held.
+// d is nil where the partition is not known.
+func (t *target) heldSince(d *dest) int64 {
+	if d != nil && d.stalled {
+		return d.stalledSince
+	}
+	return t.hold.since
+}
 
 // backedUp reports whether all partitions of a target have records waiting that were routed to
 // them before, and none is stuck or held. The target's queue then has none that may go now, or that would be held.

@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,20 +59,24 @@ func TestAnyRecordWhosePartitionHasRoomIsTheTrial(t *testing.T) {
 func TestATrialThatIsNotAnsweredIsFollowedByOneElsewhere(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
 	r.forbid(3, '0')
-	r.take(0, 1, r.arrival(3, 0, "1 of a healthy partition"))
+	r.take(0, 1, r.arrival(3, 0, "2 of a silent partition"))
+	r.take(0, 1, r.arrival(4, 0, "1 of a healthy partition"))
 	r.pass(100)
 	first := r.offer()
-	r.want(first, 0)
+	r.want(first, 3)
 	r.pass(stuckMs - 1)
 	r.want(r.offer())
 	r.pass(200)
-	r.one(Delivered)
-	if h := r.Snapshot().Held; len(h) != 0 {
-		t.Errorf("held %+v, though a record was taken", h)
+	if d := r.one(Delivered); d.Offset != 4 {
+		t.Errorf("tried with %+v", d)
+	}
+	r.want(r.offer(), 0) // to see whether that one is back
+	if h := r.heldView(); h.Verdict != Unreachable || !slices.Equal(numbersOf(h), []int32{0}) || h.Records != 2 {
+		t.Errorf("held %+v, though another partition took a record", h)
 	}
 	r.audit()
 	r.refuse(Forbidden, first...) // late, and as good as any answer
-	if h := r.Snapshot().Held; len(h) != 1 || h[0].Verdict != Forbidden || h[0].Records != 3 {
+	if h := r.heldView(); h.Verdict != Forbidden || h.Records != 3 {
 		t.Errorf("held %+v, want three records of a forbidden target", h)
 	}
 	r.audit()
@@ -181,8 +186,10 @@ func TestAStalledPartitionOfATargetThatIsHeldIsSaidToBeBackOnce(t *testing.T) {
 	r.pass(60)
 	r.pass(60) // the partition is looked at once more
 	r.end(Delivered, silent...)
-	r.pass(holdMaxMs)
-	r.end(Delivered, r.offer()...)
+	for range 2 {
+		r.pass(holdMaxMs)
+		r.end(Delivered, r.offer()...)
+	}
 	open := 0
 	for _, h := range r.Take().Holds {
 		if open--; h.Held {

@@ -91,13 +91,14 @@ func (c *Core) Usable(topic string) {
 	}
 }
 
-// wanted appends to out the targets that have a record to be routed now.
+// wanted appends to out the targets that have a record to be routed now, or some that were routed to a partition which may
+// be gone.
 func (o *outbox) wanted(out []TargetName) []TargetName {
 	if len(o.busy) == 0 || o.flights.room() <= 0 || o.flights.full(o.now.MonotonicMs) {
 		return out
 	}
 	for _, t := range o.busy {
-		if t.queue.count > 0 && !(t.hold.held && t.hold.backsOff(o.now.WallMs)) {
+		if (t.queue.count > 0 || t.stalled > 0) && !(t.hold.held && t.hold.backsOff(o.now.WallMs)) {
 			out = append(out, t.key)
 		}
 	}
