@@ -126,7 +126,7 @@ func (j *jumper) back(a offsets.Assignment, to int64, leaderEpoch int32) {
 // calls it, while rebalances are blocked: an assignment cannot end between the look and
 // the leap.
 func (j *jumper) carryOut() {
-	set := make(map[string]map[int32]kgo.EpochOffset)
+	set, unset := make(map[string]map[int32]kgo.EpochOffset), make(map[string]map[int32]kgo.EpochOffset)
 	var forced []offsets.Assignment // which may be paused
 	for a, to := range j.due() {
 		fate := needless
@@ -142,11 +142,15 @@ func (j *jumper) carryOut() {
 			continue
 		}
 		if set[a.Topic] == nil {
-			set[a.Topic] = make(map[int32]kgo.EpochOffset)
+			set[a.Topic], unset[a.Topic] = make(map[int32]kgo.EpochOffset), make(map[int32]kgo.EpochOffset)
+		}
+		if to.forced { // the client leaves out what it believes to be set, and may stand elsewhere
+			unset[a.Topic][a.Partition] = kgo.EpochOffset{Epoch: -1, Offset: to.offset + 1}
 		}
 		set[a.Topic][a.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
 	}
 	if len(set) > 0 {
+		j.client.SetOffsets(unset)
 		j.client.SetOffsets(set)
 	}
 	for _, a := range forced {

@@ -98,7 +98,7 @@ func New(cfg Config) (*Copies, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Copies{cfg: cfg, reading: reading, turns: turns.New(cfg.Visits),
+	c := &Copies{cfg: cfg, reading: reading, turns: turns.New(max(cfg.Visits, 1)),
 		troubles: newTroubles(), leaders: make(map[offsets.TopicPartition]leader), broken: make(map[offsets.TopicPartition][]int64), said: make(map[string]time.Time)}
 	c.ends, c.cancel = context.WithCancel(context.Background())
 	return c, nil
