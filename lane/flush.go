@@ -1,7 +1,6 @@
 package lane
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -235,9 +234,7 @@ func (f *flush) slot(id int32) *copySlot {
 	for int(id) >= len(f.slots) {
 		n := int32(len(f.slots))
 		f.slots = append(f.slots, copySlot{record: new(kgo.Record), promise: func(offset int64, err error) {
-			f.box.put(func(m *mail) {
-				m.moved = append(m.moved, purgatory.Answer{ID: n, Acked: err == nil, Offset: offset, TooLarge: errors.Is(err, runs.ErrTooLarge)})
-			})
+			f.box.put(func(m *mail) { m.moved = append(m.moved, purgatory.Answer{ID: n, Acked: err == nil, Offset: offset}) })
 		}})
 	}
 	return &f.slots[id]

@@ -12,7 +12,6 @@ import (
 	"layover/journal/copies/turns"
 	"layover/journal/facts"
 	"layover/journal/logs"
-	"layover/journal/runs"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -58,8 +57,8 @@ const aloneBytes = BatchBytes - 4<<10
 // besideBytes is more than a copy takes beside its record, with the lengths in a batch.
 const besideBytes = 1 << 10
 
-// errUnreadable is a copy that no visit could read.
-var errUnreadable = fmt.Errorf("%w: it takes more than a batch may decompressed", runs.ErrTooLarge)
+// errTooLarge is a copy that no visit could read.
+var errTooLarge = errors.New("the record takes more than a batch may decompressed")
 
 // limits are those of an answer about a runs topic. A copy has a header more than its record.
 func (c *Copies) limits(topic string) logs.Limits {
@@ -122,13 +121,8 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 	at := c.at(tp)
 	r.Topic, r.Partition = at.Topic, at.Partition
 	c.troubles.sent(tp, r.Timestamp)
-	size := sizeOf(r)
-	alone := size > aloneBytes
 	answered := func(r *kgo.Record, err error) {
-		switch {
-		case alone && (errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)):
-			err = fmt.Errorf("%w: %w", runs.ErrTooLarge, err)
-		case err != nil:
+		if err != nil {
 			err = cluster.Allow(err, "Write on topic "+at.Topic)
 		}
 		c.troubles.answered(tp, err, time.Now())
@@ -141,10 +135,10 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 		}
 		done(r.Offset, nil)
 	}
-	if size > c.cfg.Batch(at.Topic)+besideBytes/2 {
-		answered(r, errUnreadable)
+	if size := sizeOf(r); size > c.cfg.Batch(at.Topic)+besideBytes/2 {
+		answered(r, errTooLarge)
 	} else {
-		c.cfg.Produce(r, alone, answered)
+		c.cfg.Produce(r, size > aloneBytes, answered)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -265,22 +264,6 @@ func TestALargeCopyHasABatchOfItsOwn(t *testing.T) {
 			}
 			if alone := w.alone[len(w.alone)-1]; alone != (size > BatchBytes) {
 				w.Errorf("%d bytes: alone is %v", size, alone)
-			}
-		}
-	})
-}
-
-// TestACopyThatIsRefusedForItsSizeSaysSo, where it has a batch of its own: of several in a batch each may have room.
-func TestACopyThatIsRefusedForItsSizeSaysSo(t *testing.T) {
-	inBubble(t, func(w *stack) {
-		w.Refuse(kmsg.Produce, kfake.Fault{Err: kerr.MessageTooLarge})
-		for size, says := range map[int]bool{10: false, 70 << 10: true, 33 << 20: true} {
-			result := make(chan error, 1)
-			r := w.copied("g", 100, make([]byte, size))
-			r.Topic = ""
-			w.copies.Copy(part(), r, func(_ int64, err error) { result <- err })
-			if err := <-result; err == nil || errors.Is(err, runs.ErrTooLarge) != says {
-				w.Errorf("%d bytes: %v", size, err)
 			}
 		}
 	})
