@@ -80,6 +80,29 @@ func TestAnEarlierHoldUsesUpNoPatienceOfWhatWaitedForItsMembership(t *testing.T)
 	}
 }
 
+// TestWhatWaitsForItsMembershipIsNotHeldMeanwhile, though its target is: its patience counts from its return.
+func TestWhatWaitsForItsMembershipIsNotHeldMeanwhile(t *testing.T) {
+	r := newRig(t, nil) // a patience of a minute
+	r.hold(1, Missing)
+	r.assign(1, 2, 0)
+	r.mustTake(1, 2, 0, 0) // for which the hold goes on
+	r.commitLow(1)
+	for _, c := range r.Commits(nil, true) {
+		r.Committed(offsets.CommitResult{Commit: c, Err: errors.New("illegal generation"), Fenced: c.Partition == 0})
+	}
+	r.pass(holdMaxMs)
+	r.want(r.offer())
+	r.pass(50_000)
+	r.commitLow(0)
+	after := r.givenUpAfter(65, func(int) {}, func(*Delivery) Class { return Unavailable })
+	if _, ok := after[0]; !ok || len(r.Snapshot().Letters) != 2 {
+		t.Fatalf("given up after %v s, letters %+v", after, r.Snapshot().Letters)
+	}
+	if last := r.Snapshot().Letters[0]; last.Partition != 0 || after[0] < 58 || after[0] > 61 {
+		t.Errorf("the last letter is %+v, %d s after its partition has a lease again, want a minute", last, after[0])
+	}
+}
+
 // TestTheCountOfGivenUpRecordsIsKeptWhileTheTargetIsHeld, though a record that was on its way before is taken.
 func TestTheCountOfGivenUpRecordsIsKeptWhileTheTargetIsHeld(t *testing.T) {
 	r := newRig(t, nil)

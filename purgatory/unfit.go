@@ -58,7 +58,7 @@ func (o *outbox) divert(e entry, why unfit) bool {
 		if e.from.waiting.count == 0 {
 			e.from.waitsMs = o.now.WallMs
 		}
-		e.since = 0 // the hold may be over when it comes back
+		e.since = 0 // it is not held meanwhile
 		e.note(o.store, inWaiting, 0)
 		e.from.waiting.pushBack(e)
 	case barred:
