@@ -3,13 +3,10 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"layover/verify/kafkatest"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,14 +19,7 @@ func TestABatchThatIsDamagedOnItsWayHidesNoTruncation(t *testing.T) {
 		t.Run(fmt.Sprint(damage), func(t *testing.T) {
 			inGroup(t, func(g *group) {
 				var damages atomic.Bool
-				m := g.join(func(c *Config) {
-					c.Options = func() []kgo.Opt {
-						return append(g.Options(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-							c, err := g.Net.DialContext(ctx, network, addr)
-							return damaged{kafkatest.Swapped{Conn: c, From: []byte("a fragile value"), To: []byte("a damaged value")}, &damages}, err
-						}))
-					}
-				})
+				m := g.joinDamaged(&damages)
 				g.owns(m, 3)
 				end := g.produce(0, 5)
 				g.Until(10*time.Second, "it is read", func() bool { return m.reads(0, end) })
@@ -73,14 +63,7 @@ func TestABatchNobodyIsToReadThatIsDamagedOnItsWayIsFetchedMoreAndMoreRarely(t *
 	inGroup(t, func(g *group) {
 		var damages atomic.Bool
 		var looks atomic.Int64
-		m := g.join(func(c *Config) {
-			c.Options = func() []kgo.Opt {
-				return append(g.Options(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-					c, err := g.Net.DialContext(ctx, network, addr)
-					return damaged{kafkatest.Swapped{Conn: c, From: []byte("a fragile value"), To: []byte("a damaged value")}, &damages}, err
-				}))
-			}
-		})
+		m := g.joinDamaged(&damages)
 		g.owns(m, 3)
 		end := g.produce(0, 3)
 		g.Until(10*time.Second, "it is read", func() bool { return m.reads(0, end) })

@@ -135,14 +135,7 @@ func TestABrokenBatchBehindAJumpIsNotTakenForTheNextOne(t *testing.T) {
 func TestABatchThatIsDamagedOnItsWayIsFetchedUntilItComesWhole(t *testing.T) {
 	inGroup(t, func(g *group) {
 		var damages atomic.Bool
-		m := g.join(func(c *Config) {
-			c.Options = func() []kgo.Opt {
-				return append(g.Options(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-					c, err := g.Net.DialContext(ctx, network, addr)
-					return damaged{kafkatest.Swapped{Conn: c, From: []byte("a fragile value"), To: []byte("a damaged value")}, &damages}, err
-				}))
-			}
-		})
+		m := g.joinDamaged(&damages)
 		g.owns(m, 3)
 		damages.Store(true)
 		g.produce(0, 1)
@@ -178,6 +171,18 @@ func (c damaged) Read(b []byte) (int, error) {
 		return c.Swapped.Read(b)
 	}
 	return c.Conn.Read(b)
+}
+
+// joinDamaged joins a member to which a fragile value comes damaged, while damages says so.
+func (g *group) joinDamaged(damages *atomic.Bool) *one {
+	return g.join(func(c *Config) {
+		c.Options = func() []kgo.Opt {
+			return append(g.Options(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				c, err := g.Net.DialContext(ctx, network, addr)
+				return damaged{kafkatest.Swapped{Conn: c, From: []byte("a fragile value"), To: []byte("a damaged value")}, damages}, err
+			}))
+		}
+	})
 }
 
 // TestThePauseBeforeABatchIsFetchedAgainDoubles while reading stays where it is.

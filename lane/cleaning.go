@@ -46,9 +46,9 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	}
 	if v.loaded.IsZero() {
 		v.spare = max(v.pressure.share()/cleanSpare-v.pressure.roomAgain(), 0)
-	}
-	if v.loaded.IsZero() && !now.Before(v.stays) && v.core.Runs().ReloadedBytes() > 0 {
-		v.loaded, v.stays = now, now.Add(cleanStay)
+		if !now.Before(v.stays) && v.core.Runs().ReloadedBytes() > 0 {
+			v.loaded, v.stays = now, now.Add(cleanStay)
+		}
 	}
 	stay := v.loaded.IsZero() || now.Sub(v.loaded) < cleanStay
 	late, long := v.lateFor(now)

@@ -87,7 +87,7 @@ type store struct {
 	bytes    int64 // of all chunks
 	used     int64 // of them by records that are not released
 	live     int64 // records that are not released
-	movable  int64 // of used, by records that may be moved: they have no id, and are neither late nor held
+	movable  int64 // of used, by records that may be moved: they have no id, and are neither late nor held, nor copies that are due soon
 	// retained is the size of records whose bytes somebody reads whatever becomes of them, once
 	// they are released; 0 before. No record with an id is among them.
 	retained map[location]int
