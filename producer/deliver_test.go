@@ -118,6 +118,86 @@ func TestARecordGoesToItsPartitionByTheClientThatItNeeds(t *testing.T) {
 	})
 }
 
+// TestEachRecordThatIsSentAloneHasABatchOfItsOwn, however many come at once, and the order of a partition is kept. One
+// in flight at a time is not one for all partitions.
+func TestEachRecordThatIsSentAloneHasABatchOfItsOwn(t *testing.T) {
+	inBubble(t, 1000, func(w *fixture) {
+		const each = 40
+		var mu sync.Mutex
+		var answered [2][]*kgo.Record
+		var sent [2][]*kgo.Record
+		w.Answer(kmsg.Produce, func(r kmsg.Request) kmsg.Response {
+			for _, topic := range r.(*kmsg.ProduceRequest).Topics {
+				for _, p := range topic.Partitions {
+					var batch kmsg.RecordBatch
+					if err := batch.ReadFrom(p.Records); err != nil || batch.NumRecords != 1 {
+						w.Errorf("a batch of %d records, %v", batch.NumRecords, err)
+					}
+				}
+			}
+			return nil
+		})
+		for i := range 2 * each {
+			r := record(int32(i%2), 20_000)
+			sent[i%2] = append(sent[i%2], r)
+			w.Deliver(r, true, func(r *kgo.Record, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					w.Error(err)
+				}
+				answered[r.Partition] = append(answered[r.Partition], r)
+			})
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		for p := range sent {
+			if !slices.Equal(answered[p], sent[p]) {
+				w.Errorf("partition %d has %d answers in some order, want %d in that of the records", p, len(answered[p]), each)
+			}
+		}
+		w.Producer.mu.Lock()
+		defer w.Producer.mu.Unlock()
+		if len(w.waiting) > 0 {
+			w.Errorf("%d partitions have a record in flight after all answers", len(w.waiting))
+		}
+	})
+}
+
+// TestAPartitionThatIsSilentKeepsNoOtherFromHavingRecordsAlone, and a producer that is closed answers all that wait.
+func TestAPartitionThatIsSilentKeepsNoOtherFromHavingRecordsAlone(t *testing.T) {
+	inBubble(t, 1000, func(w *fixture) {
+		var mu sync.Mutex
+		outcomes := make(map[int32][]error)
+		w.Refuse(kmsg.Produce, kfake.Fault{Topic: "ready", Partitions: []int32{0}, Err: kerr.NotEnoughReplicas})
+		for i := range 20 {
+			w.Deliver(record(int32(i%2), 20_000), true, func(r *kgo.Record, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				outcomes[r.Partition] = append(outcomes[r.Partition], err)
+			})
+		}
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		if n := len(outcomes[1]); n != 10 {
+			w.Errorf("%d of 10 are answered beside a partition that is silent", n)
+		}
+		if n := len(outcomes[0]); n != 0 {
+			w.Errorf("%d are answered of the silent one", n)
+		}
+		mu.Unlock()
+		w.Producer.Close()
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(outcomes[0]) != 10 || slices.Contains(outcomes[0], nil) {
+			w.Errorf("after the end the silent one has the outcomes %v", outcomes[0])
+		}
+	})
+}
+
 // TestARecordThatIsSentAloneIsCompressedAsWellAsItCanBe: it has to fit as it did before.
 func TestARecordThatIsSentAloneIsCompressedAsWellAsItCanBe(t *testing.T) {
 	inBubble(t, 100, func(w *fixture) {

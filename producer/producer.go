@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"layover/offsets"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -33,14 +35,15 @@ type Producer struct {
 	client *kgo.Client
 	closed atomic.Bool
 
-	mu sync.Mutex // guards large and stale
+	mu sync.Mutex // guards large, waiting and stale
 	// large sends one record a batch, of any size, with the best compression. A client
 	// compares its limit with the size before compression: a record that compresses well
 	// needs a client without a limit. A record that fitted into the ingress topic with
 	// the best codec has to fit again.
 	large   *kgo.Client
-	stale   map[staleTopic]bool // topics whose purge is underway
-	purging sync.WaitGroup      // the purges underway
+	waiting map[offsets.TopicPartition][]single // for the one in flight, of partitions that have one
+	stale   map[staleTopic]bool                 // topics whose purge is underway
+	purging sync.WaitGroup                      // the purges underway
 }
 
 // staleTopic is a topic that a client knows by the id of a deleted one.
@@ -58,7 +61,7 @@ const bestCompression = 19
 
 // New returns a producer. It does not wait for Kafka.
 func New(cfg Config) (*Producer, error) {
-	p := &Producer{cfg: cfg, stale: make(map[staleTopic]bool)}
+	p := &Producer{cfg: cfg, waiting: make(map[offsets.TopicPartition][]single), stale: make(map[staleTopic]bool)}
 	var err error
 	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
 		return nil, err
@@ -82,18 +85,14 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 }
 
 // Deliver produces r to its partition and calls done once, with the outcome. With alone
-// the record gets a batch of its own, whatever its size; the caller has one such record in
-// flight per target partition.
+// the record gets a batch of its own, whatever its size: of each partition one is in flight
+// at a time, and the others wait here, in order.
 func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
-	client := p.client
 	if alone {
-		var err error
-		if client, err = p.largeClient(); err != nil {
-			done(r, err)
-			return
-		}
+		p.deliverAlone(r, done)
+	} else {
+		p.client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
 	}
-	client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
 }
 
 // Refresh makes the clients ask for fresh metadata of the topics that they know.
@@ -104,24 +103,6 @@ func (p *Producer) Refresh() {
 	if p.large != nil && !p.closed.Load() {
 		p.large.ForceMetadataRefresh()
 	}
-}
-
-// largeClient makes the client for records of any size when it is first needed.
-func (p *Producer) largeClient() (*kgo.Client, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed.Load() {
-		return nil, kgo.ErrClientClosed
-	}
-	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&stalePurger{producer: p}),
-			kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(bestCompression), kgo.SnappyCompression()))
-		if err != nil {
-			return nil, err
-		}
-		p.large = large
-	}
-	return p.large, nil
 }
 
 // stalePurger makes a client purge a topic that was deleted and made again. It does so
