@@ -34,14 +34,15 @@ const (
 // makeRuns makes what reads and writes the runs topics. One producer writes for all lanes. It
 // reads, too, where LAYOVER_RUNS is off: what was moved before is delivered.
 func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
+	together := func(topic string) int32 {
+		if topic == "" {
+			return copies.BatchBytes // asked for once, to check the configuration
+		}
+		return min(copies.BatchBytes, d.journal.MaxBatch(topic))
+	}
 	p, err := producer.New(producer.Config{
-		MaxBatchBytes: func(topic string) int32 {
-			if topic == "" {
-				return copies.BatchBytes // asked for once, to check the configuration
-			}
-			return min(copies.BatchBytes, d.journal.MaxBatch(topic))
-		},
-		MaxBuffered: runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
+		MaxBatchBytes: together,
+		MaxBuffered:   runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
 		Options: func(suffix string) []kgo.Opt { return kafka("runs" + suffix) },
 	})
 	if err != nil {
@@ -52,7 +53,8 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
 		Group: d.cfg.GroupID, Name: namesOf(d.cfg.IngressTopics, d.cfg.RunsName), Journal: d.journal, Client: d.asking, Options: d.clientOptions,
 		Produce: p.Deliver, Visits: s.visits, Log: d.log,
 		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
-		Batch: func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
+		Batch:    func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
+		Together: func(topic string) int { return int(together(topic)) },
 	})
 	return err
 }

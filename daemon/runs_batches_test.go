@@ -62,3 +62,54 @@ func TestBatchesOfCopiesAreSmall(t *testing.T) {
 		})
 	}
 }
+
+// TestLargeRecordsAreMovedOneInABatch: the runs topic would refuse a batch of all that come at once, though it takes each.
+func TestLargeRecordsAreMovedOneInABatch(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		const all = 400
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=64Mi")
+		in.ready()
+		time.Sleep(5 * time.Second) // in which the runs topic is made
+		var mu sync.Mutex
+		most := int32(0)
+		w.Answer(kmsg.Produce, func(r kmsg.Request) kmsg.Response {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, of := range r.(*kmsg.ProduceRequest).Topics {
+				for _, p := range of.Partitions {
+					var batch kmsg.RecordBatch
+					if of.Topic != runsTopic && of.TopicID != w.Broker.TopicInfo(runsTopic).TopicID {
+						continue
+					}
+					if err := batch.ReadFrom(p.Records); err != nil {
+						w.Error(err)
+					}
+					if len(p.Records) > 60<<10 { // else it is of directories
+						most = max(most, batch.NumRecords)
+					}
+				}
+			}
+			return nil
+		})
+		dice := rand.New(rand.NewPCG(1, 2))
+		records := make([]*kgo.Record, all)
+		for i := range records {
+			value := make([]byte, 64<<10) // that no compression makes smaller
+			for j := range value {
+				value[j] = byte(dice.Uint32())
+			}
+			records[i] = &kgo.Record{Topic: ingress, Partition: int32(i % 2), Value: value, Timestamp: time.Now(), Headers: []kgo.RecordHeader{header("x-delay", "5h")}}
+		}
+		w.Produce(records...)
+		time.Sleep(20 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if moved, _, _, _ := in.runsCount(); moved < all/4 || most != 1 {
+			w.Errorf("%d records are moved, up to %d in a batch", moved, most)
+		}
+		if len(in.logs.Lines("refuses a record")) > 0 {
+			w.Error("a copy is refused")
+		}
+		in.stop()
+	})
+}

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -26,8 +27,9 @@ const (
 
 	// leastFlush is the part of the share that records which may be moved have to take before there is one. What is
 	// known of a run takes some 250 bytes. So where that alone fills memory, flush after flush of a record or two would
-	// take more than it gives.
+	// take more than it gives. With memory nearly full it may be less, where it gives at least leastOfRun for each run.
 	leastFlush = 16
+	leastOfRun = 1 << 10
 
 	// Ingress need not keep a record beyond these bounds as long as records may be moved. They are an age of
 	// mostAge, an age of the topic's retention divided by mostShare, and mostSpan offsets. A restart reads a
@@ -133,6 +135,15 @@ func (f *flush) gather(now time.Time) {
 	}
 }
 
+// gives reports whether what may be moved is worth a flush.
+func (f *flush) gives(share int64, nearly bool) bool {
+	least := share / leastFlush
+	if nearly {
+		least = min(least, int64(f.core.Runs().Known())*leastOfRun)
+	}
+	return f.core.Runs().MovableBytes() > least
+}
+
 // begins says whether a flush begins: for what ingress has to keep, for memory, or for what was loaded to
 // be moved again.
 func (f *flush) begins(now time.Time, ahead time.Duration) bool {
@@ -140,7 +151,7 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	nearly := used > share*3/4 || used > share/2 && f.pressure.left() < share/4 // others may have filled it
 	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing)
 	f.horizon = max(f.pressure.horizon(used), 2*ahead)
-	gives := full && f.core.Runs().MovableBytes() > share/leastFlush
+	gives := full && f.gives(share, nearly)
 	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, gives)
 	f.copies = false
 	switch {
@@ -234,7 +245,9 @@ func (f *flush) slot(id int32) *copySlot {
 	for int(id) >= len(f.slots) {
 		n := int32(len(f.slots))
 		f.slots = append(f.slots, copySlot{record: new(kgo.Record), promise: func(offset int64, err error) {
-			f.box.put(func(m *mail) { m.moved = append(m.moved, purgatory.Answer{ID: n, Acked: err == nil, Offset: offset}) })
+			f.box.put(func(m *mail) {
+				m.moved = append(m.moved, purgatory.Answer{ID: n, Acked: err == nil, Offset: offset, TooLarge: errors.Is(err, runs.ErrTooLarge)})
+			})
 		}})
 	}
 	return &f.slots[id]

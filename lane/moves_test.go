@@ -2,6 +2,7 @@ package lane
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -304,6 +305,45 @@ func TestMovesDoNotWaitForTheNextCommit(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if n := r.moved(s); n < 20_000 {
 			r.Errorf("%d are moved in 20 s, want most of %d", n, many)
+		}
+	})
+}
+
+// TestRecordsThatAreTooLargeForTheRunsTopicKeepNoOthersFromBeingMoved: one in four is refused for its size, as where
+// max.message.bytes was raised on the ingress topic alone. They stay in memory, and are tried again now and then.
+func TestRecordsThatAreTooLargeForTheRunsTopicKeepNoOthersFromBeingMoved(t *testing.T) {
+	const size, all, large = 3000, 2000, 500
+	shelved(t, nil, nil, func(r *rig, s *shelf) {
+		refused := 0
+		s.set(func(s *shelf) {
+			s.refuse = func(rec *kgo.Record) error {
+				if len(rec.Value) < size {
+					return nil
+				}
+				refused++
+				return fmt.Errorf("%w: MESSAGE_TOO_LARGE", runs.ErrTooLarge)
+			}
+		})
+		for i, rec := range r.bunch(0, all, 5*time.Hour) {
+			if i%(all/large) == 0 {
+				rec.Value = append(rec.Value, make([]byte, size)...)
+			}
+			r.fetched(assignment(0, 1), rec)
+		}
+		time.Sleep(5 * time.Second)
+		if n := r.moved(s); n < all-large {
+			r.Errorf("%d of the %d others are moved", n, all-large)
+		}
+		time.Sleep(9 * time.Minute)
+		s.set(func(s *shelf) {
+			if refused > large {
+				r.Errorf("%d copies are refused of %d records", refused, large)
+			}
+			s.refuse = nil
+		})
+		time.Sleep(2 * time.Minute)
+		if n := r.moved(s); n < all-large/2 {
+			r.Errorf("%d of all %d are moved once the topic takes them", n, all)
 		}
 	})
 }

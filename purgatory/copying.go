@@ -33,6 +33,8 @@ type Answer struct {
 	Acked  bool
 	Offset int64 // in the runs partition, if acknowledged
 	Bytes  int64 // that the copy takes there
+	// TooLarge: it was refused for its own size, so that smaller ones are not.
+	TooLarge bool
 }
 
 // Moved takes the answers to moves.
@@ -83,7 +85,7 @@ func (r *Runs) moved(a *Answer) {
 		r.bytes -= c.size
 		r.out.release(c.loc, &h)
 	default: // its copy, if there is one, is delivered as well
-		r.refused(m, a)
+		r.refused(m, a, c.size)
 		r.park(p, c.loc)
 	}
 	r.answered(p)
@@ -116,9 +118,22 @@ func (r *Runs) acked(p *partition, a *Answer, c *copying) bool {
 	return !m.doubtful
 }
 
-// refused has the copies of a partition pause, and go one by one until one is taken.
-func (r *Runs) refused(m *moved, a *Answer) {
+// refused has the copies of a partition pause, and go one by one until one is taken. After one that was too large, as
+// large ones stay in memory for a while, and others go on.
+func (r *Runs) refused(m *moved, a *Answer, size int64) {
+	if a.TooLarge {
+		if r.now.MonotonicMs >= m.tooLargeUntil {
+			m.tooLarge = size
+		}
+		m.tooLarge, m.tooLargeUntil = min(m.tooLarge, size), r.now.MonotonicMs+tooLargeMs
+		return
+	}
 	m.pauseUntil, m.wary = r.now.MonotonicMs+againMs, m.wary || !a.Acked
+}
+
+// takesSize reports whether a copy of a record of that size may be written.
+func (m *moved) takesSize(size, nowMs int64) bool {
+	return nowMs >= m.tooLargeUntil || size < m.tooLarge
 }
 
 // giveUp parks records again that are due soon and whose copies are not answered: the client sends
@@ -158,7 +173,7 @@ func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
 		r.parts.retire(c.from)
 		return
 	case !r.acked(p, a, c):
-		r.refused(m, a)
+		r.refused(m, a, c.size)
 	case p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
 		m.index.Finish(a.Offset)
 		p.commit.dirty = true

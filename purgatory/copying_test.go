@@ -1,6 +1,10 @@
 package purgatory
 
-import "testing"
+import (
+	"cmp"
+	"slices"
+	"testing"
+)
 
 // unanswered has a record on its way to the runs topic that is due in so many ms.
 func unanswered(t *testing.T, inMs int64) (w *ways, move Move) {
@@ -117,4 +121,48 @@ func TestWhatIsNearlyDueIsGivenUpInALongPass(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestACopyThatIsTooLargeHoldsUpThoseThatAreAsLarge, and no others; and no longer than tooLargeMs.
+func TestACopyThatIsTooLargeHoldsUpThoseThatAreAsLarge(t *testing.T) {
+	w := newWays(t, 1)
+	offset := int64(0)
+	take := func(size int) {
+		a := w.arrivalOfSize(offset, size)
+		a.ID, a.DeadlineMs = nil, w.at.WallMs+7_200_000
+		w.take(0, 1, a)
+		offset++
+	}
+	moves := func(want ...int64) (got []Move) {
+		t.Helper()
+		w.Runs().FromFarthest()
+		w.Runs().Gather(0, 1<<40, 1<<20)
+		got = w.Runs().Offer(nil, 9)
+		slices.SortFunc(got, func(a, b Move) int { return cmp.Compare(a.Offset, b.Offset) })
+		if !slices.EqualFunc(got, want, func(m Move, offset int64) bool { return m.Offset == offset }) {
+			t.Errorf("moved are %d, want those at %v", len(got), want)
+		}
+		return got
+	}
+	refuse := func(all []Move) {
+		for _, m := range all {
+			w.Runs().Moved(w.at, []Answer{{ID: m.ID, TooLarge: true}})
+		}
+	}
+	for _, size := range []int{2000, 1500, 100} {
+		take(size)
+	}
+	first := moves(0, 1, 2)
+	refuse(first[:2])
+	w.Runs().Moved(w.at, []Answer{{ID: first[2].ID, Acked: true, Bytes: 9}})
+	for _, size := range []int{1500, 1400, 3000} {
+		take(size)
+	}
+	refuse(moves(4))
+	w.audit()
+	w.pass(tooLargeMs - 1)
+	moves()
+	w.pass(1)
+	moves(0, 1, 3, 4, 5)
+	w.audit()
 }

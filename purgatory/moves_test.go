@@ -30,7 +30,7 @@ func (w *ways) moveAll() (n int) {
 		for _, m := range moves {
 			at := int64(len(w.there))
 			w.there = append(w.there, copied{far.Found{Offset: at, DeadlineMs: m.DeadlineMs, Bytes: int64(len(m.Body)), Origin: m.Offset, Writer: w.index.Writer(), Run: m.Run}, m.Offset, string(m.Body)})
-			w.Runs().Moved(w.at, []Answer{{m.ID, true, at, int64(len(m.Body))}})
+			w.Runs().Moved(w.at, []Answer{{ID: m.ID, Acked: true, Offset: at, Bytes: int64(len(m.Body))}})
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestCopiesInFlightAreBoundedByTheirBytes(t *testing.T) {
 			if most > 30 {
 				break
 			}
-			w.Runs().Moved(w.at, []Answer{{moves[0].ID, true, int64(round), 10}})
+			w.Runs().Moved(w.at, []Answer{{ID: moves[0].ID, Acked: true, Offset: int64(round), Bytes: 10}})
 		}
 		w.audit()
 	}
@@ -75,7 +75,7 @@ func TestMovesStopAtTheirBoundUntilACommit(t *testing.T) {
 	w.Runs().Gather(0, 1<<40, many)
 	moves := w.Runs().Offer(nil, movedUncommitted/2-1)
 	for i, m := range moves {
-		w.Runs().Moved(w.at, []Answer{{m.ID, true, int64(i), 1}})
+		w.Runs().Moved(w.at, []Answer{{ID: m.ID, Acked: true, Offset: int64(i), Bytes: 1}})
 	}
 	if w.Runs().Crowded() {
 		t.Error("a commit is asked for before half of the bound is moved")

@@ -64,6 +64,9 @@ const (
 
 	// againMs is how long nothing more of a partition is moved after a copy was refused.
 	againMs = 1000
+	// tooLargeMs is how long no record of a partition is moved that is as large as one that was refused for its size:
+	// somebody may raise max.message.bytes.
+	tooLargeMs = 600_000
 )
 
 // moved is what a partition has in the runs topic, and on its way there.
@@ -91,11 +94,14 @@ type moved struct {
 	oldBelow    int64 // offset below which it is
 	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
-	fullSinceMs int64 // see RunsView
-	gapSinceMs  int64 // the same
-	gapFrom     int64 // where the gap begins that this is about
-	seen        runsSeen
-	wary        bool // the next copy goes alone, until one is taken: the last was refused, or much is silent
+	// tooLarge is the size of the smallest record that was refused for that, before tooLargeUntil in
+	// Clock.MonotonicMs.
+	tooLarge, tooLargeUntil int64
+	fullSinceMs             int64 // see RunsView
+	gapSinceMs              int64 // the same
+	gapFrom                 int64 // where the gap begins that this is about
+	seen                    runsSeen
+	wary                    bool // the next copy goes alone, until one is taken: the last was refused, or much is silent
 
 	// doubtful: an offset was acknowledged that the log had already.
 	doubtful bool
@@ -244,7 +250,8 @@ func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 		return h, false
 	}
 	h = readHeader(r.store.at(loc))
-	return h, h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs, h.marks&isCopy != 0)
+	p, now := r.parts.list[h.slot], r.now.MonotonicMs
+	return h, h.marks&unsure == 0 && h.waits() && p.movable(now, h.marks&isCopy != 0) && p.moved.takesSize(int64(h.total()), now)
 }
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by

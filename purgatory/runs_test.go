@@ -208,7 +208,7 @@ func (w *ways) land(n int) {
 			o := int64(len(w.there))
 			f := far.Found{Offset: o, DeadlineMs: m.DeadlineMs, Bytes: int64(len(m.Body)), Origin: m.Offset, Writer: m.Writer, Run: m.Run}
 			w.there = append(w.there, copied{f, m.Offset, string(m.Body)})
-			answer = Answer{m.ID, w.dice.IntN(10) > 0, o, f.Bytes}
+			answer = Answer{ID: m.ID, Acked: w.dice.IntN(10) > 0, Offset: o, Bytes: f.Bytes}
 		}
 		w.landed = append(w.landed, answer)
 	}

@@ -99,7 +99,7 @@ func TestWhatTheClientReadsStaysAsItIs(t *testing.T) {
 	if w.audit(); string(body) != text {
 		t.Error("bytes that are on their way have changed")
 	}
-	w.Runs().Moved(w.at, []Answer{{moves[0].ID, true, int64(len(w.there)), 10}})
+	w.Runs().Moved(w.at, []Answer{{ID: moves[0].ID, Acked: true, Offset: int64(len(w.there)), Bytes: 10}})
 	w.audit()
 }
 

@@ -53,6 +53,9 @@ func TestTheRulesAreThoseOfTheLane(t *testing.T) {
 			t.Errorf("%s is %s in the lane, and %d here", name, got, want)
 		}
 	}
+	if got := constant(t, "flush.go", "leastOfRun"); got != "1 << 10" || leastOfRun != 1<<10 {
+		t.Errorf("leastOfRun is %s in the lane", got)
+	}
 	if got := constant(t, "cleaning.go", "cleanSlack"); got != "128 << 20" || cleanSlack != 128<<20 {
 		t.Errorf("cleanSlack is %s in the lane", got)
 	}

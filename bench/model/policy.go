@@ -29,6 +29,7 @@ const (
 	copyBudget   = 256
 	squeezeShare = 16
 	leastFlush   = 16
+	leastOfRun   = 1 << 10
 )
 
 // paceEvery is how often the read-ahead is adapted. The lane does it every second; an hour of virtual time
@@ -83,7 +84,11 @@ func (p *policy) begins(now int64) bool {
 	used := p.used()
 	p.horizon = max(p.horizonMs(used), 2*leastAhead)
 	full := used > p.share/2 && now >= p.rested
-	gives := full && p.core.Runs().MovableBytes() > p.share/leastFlush
+	least := p.share / leastFlush
+	if used > p.share*3/4 {
+		least = min(least, int64(p.core.Runs().Known())*leastOfRun)
+	}
+	gives := full && p.core.Runs().MovableBytes() > least
 	p.kept, p.copies = p.keeps(now, gives), false
 	switch {
 	case p.kept:

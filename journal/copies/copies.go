@@ -12,6 +12,7 @@ import (
 	"layover/journal/copies/turns"
 	"layover/journal/facts"
 	"layover/journal/logs"
+	"layover/journal/runs"
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -34,6 +35,8 @@ type Config struct {
 	// Batch returns how many bytes a record of ingress may take that goes to a runs topic, or comes from it. A
 	// larger one is refused, as its copy could not be read.
 	Batch func(topic string) int
+	// Together returns how many bytes a batch of several copies may take of a runs topic, BatchBytes at most.
+	Together func(topic string) int
 	// Visits is how many visits read at a time, beside two of sick brokers: see turns.
 	Visits int
 	Log    *slog.Logger
@@ -50,15 +53,11 @@ type Journal interface {
 // from batches of 1 MiB that takes ten times as long.
 const BatchBytes = 64 << 10
 
-// aloneBytes is the size from which on a record has a batch of its own: with its headers it may
-// not fit into BatchBytes.
-const aloneBytes = BatchBytes - 4<<10
-
 // besideBytes is more than a copy takes beside its record, with the lengths in a batch.
 const besideBytes = 1 << 10
 
-// errTooLarge is a copy that no visit could read.
-var errTooLarge = errors.New("the record takes more than a batch may decompressed")
+// errUnreadable is a copy that no visit could read.
+var errUnreadable = fmt.Errorf("%w: it takes more than a batch may decompressed", runs.ErrTooLarge)
 
 // limits are those of an answer about a runs topic. A copy has a header more than its record.
 func (c *Copies) limits(topic string) logs.Limits {
@@ -121,8 +120,14 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 	at := c.at(tp)
 	r.Topic, r.Partition = at.Topic, at.Partition
 	c.troubles.sent(tp, r.Timestamp)
+	size := sizeOf(r)
+	together := c.cfg.Together(at.Topic)
+	alone := size > together-together/16 // with its headers it may not fit in there
 	answered := func(r *kgo.Record, err error) {
-		if err != nil {
+		switch {
+		case alone && (errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)):
+			err = fmt.Errorf("%w: %w", runs.ErrTooLarge, err)
+		case err != nil:
 			err = cluster.Allow(err, "Write on topic "+at.Topic)
 		}
 		c.troubles.answered(tp, err, time.Now())
@@ -135,10 +140,10 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 		}
 		done(r.Offset, nil)
 	}
-	if size := sizeOf(r); size > c.cfg.Batch(at.Topic)+besideBytes/2 {
-		answered(r, errTooLarge)
+	if size > c.cfg.Batch(at.Topic)+besideBytes/2 {
+		answered(r, errUnreadable)
 	} else {
-		c.cfg.Produce(r, size > aloneBytes, answered)
+		c.cfg.Produce(r, alone, answered)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"layover/purgatory"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -251,19 +252,38 @@ func TestAVisitTellsWhereTheLogBegins(t *testing.T) {
 	})
 }
 
-// TestALargeCopyHasABatchOfItsOwn.
+// TestALargeCopyHasABatchOfItsOwn: one that has no room in a batch of several.
 func TestALargeCopyHasABatchOfItsOwn(t *testing.T) {
 	inBubble(t, func(w *stack) {
-		for _, size := range []int{10, 40 << 10, 70 << 10, 1_000_000} {
-			result := make(chan error)
+		for _, together := range []int{BatchBytes, 20_000} {
+			w.copies.cfg.Together = func(string) int { return together }
+			for _, size := range []int{10, 18_000, 20_000, 40 << 10, 70 << 10, 1_000_000} {
+				result := make(chan error)
+				r := w.copied("g", 100, make([]byte, size))
+				r.Topic = ""
+				w.copies.Copy(part(), r, func(_ int64, err error) { result <- err })
+				if err := <-result; err != nil {
+					w.Errorf("%d bytes: %v", size, err)
+				}
+				if alone := w.alone[len(w.alone)-1]; alone != (size >= together) {
+					w.Errorf("%d bytes, where a batch takes %d: alone is %v", size, together, alone)
+				}
+			}
+		}
+	})
+}
+
+// TestACopyThatIsRefusedForItsSizeSaysSo, where it has a batch of its own: of several in a batch each may have room.
+func TestACopyThatIsRefusedForItsSizeSaysSo(t *testing.T) {
+	inBubble(t, func(w *stack) {
+		w.Refuse(kmsg.Produce, kfake.Fault{Err: kerr.MessageTooLarge})
+		for size, says := range map[int]bool{10: false, 70 << 10: true, 33 << 20: true} {
+			result := make(chan error, 1)
 			r := w.copied("g", 100, make([]byte, size))
 			r.Topic = ""
 			w.copies.Copy(part(), r, func(_ int64, err error) { result <- err })
-			if err := <-result; err != nil {
+			if err := <-result; err == nil || errors.Is(err, runs.ErrTooLarge) != says {
 				w.Errorf("%d bytes: %v", size, err)
-			}
-			if alone := w.alone[len(w.alone)-1]; alone != (size > BatchBytes) {
-				w.Errorf("%d bytes: alone is %v", size, alone)
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func inBubbleOf(t *testing.T, brokers int, parts int32, f func(w *stack)) {
 				w.mu.Unlock()
 				w.Client.Produce(context.Background(), r, done)
 			},
-			Batch: func(string) int { return 32 << 20 }, Visits: 2, Log: slog.New(slog.NewTextHandler(&w.logs, nil)),
+			Batch: func(string) int { return 32 << 20 }, Together: func(string) int { return BatchBytes }, Visits: 2, Log: slog.New(slog.NewTextHandler(&w.logs, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -44,6 +44,9 @@ var (
 	// ErrNewer is a sound record of this owner, in a format that this reader must not
 	// guess at. A newer release reads it.
 	ErrNewer = errors.New("written by a newer release")
+	// ErrTooLarge is a copy that its topic, or a reader, does not take for its own size. It is not written, and
+	// smaller ones may be.
+	ErrTooLarge = errors.New("the record is too large")
 )
 
 const formatVersion = 1
