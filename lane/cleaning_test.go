@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,33 @@ func TestWhatWasLoadedToBeMovedAgainIsMovedAfterAPause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatARefusalLeavesOfTheLastRoundIsMovedAgain: all that is to be moved again was loaded, and the runs topic refuses
+// it for half a minute. Nothing else is to be loaded that would begin another round.
+func TestWhatARefusalLeavesOfTheLastRoundIsMovedAgain(t *testing.T) {
+	const copies, size, others = 4, 60_000, 4000
+	plant := func(s *shelf) {
+		s.share, s.refuse = 4<<20, func(*kgo.Record) error { return errors.New("NOT_ENOUGH_REPLICAS") }
+		s.plant(copies, size, func(i int) uint64 { return uint64(i) }, func(i int) time.Duration { return 20*time.Hour + time.Duration(i)*time.Second })
+		for range others { // what stood there is finished
+			s.put(&kgo.Record{Timestamp: time.Now()})
+		}
+		s.copied = nil
+	}
+	shelved(t, nil, plant, func(r *rig, s *shelf) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := r.moved(s); got > 0 || r.Loaded() < (copies-1)*size {
+			r.Errorf("%d copies are moved, %d bytes are loaded", got, r.Loaded())
+		}
+		s.set(func(s *shelf) { s.refuse = nil })
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := r.moved(s); got < copies-1 { // the last run goes on
+			r.Errorf("ten minutes later %d of %d copies are moved again, %d bytes of a share of %d are loaded by %d visits", got, copies, r.Loaded(), s.share, s.cleans())
+		}
+	})
 }
 
 // TestARunThatWasReadThroughIsMovedAgain: a start finds no directory of the last flush, as after a kill, so its copies are
