@@ -35,7 +35,7 @@ type asking struct {
 
 // ask asks everything, the questions that depend on nothing first.
 func ask(ctx context.Context, c Config) *facts {
-	f := &facts{settings: c.Settings, warnings: c.Warnings, now: time.Now(), err: errNotAsked, ofGroups: values{err: errNotAsked},
+	f := &facts{settings: c.Settings, warnings: c.Warnings, now: time.Now(), err: errNotAsked, ofGroups: values{err: errNotAsked}, left: left{err: errNotAsked},
 		group: group{err: errNotAsked}, clock: clock{err: errNotAsked}, instanceNo: errNotAsked}
 	if limit, ok := config.MemoryLimit(); ok {
 		f.limit = limit
@@ -63,7 +63,7 @@ func resolved(hosts []host) bool {
 
 // askMore asks the questions that need nothing but a broker that answers.
 func (a *asking) askMore(ctx context.Context) {
-	for _, question := range []func(context.Context){a.askConfigs, a.askCreation, a.askGroup, a.askBroker, a.askClock} {
+	for _, question := range []func(context.Context){a.askConfigs, a.askCreation, a.askGroup, a.askLeft, a.askBroker, a.askClock} {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		question(ctx)
 		cancel()

@@ -28,6 +28,7 @@ type facts struct {
 	configs    map[string]values
 	creatable  map[string]error // by journal or runs topic that is not there
 	group      group
+	left       left
 	ofGroups   values // of a broker: its settings of groups
 	clock      clock
 	instance   *Instance

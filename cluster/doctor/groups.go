@@ -20,6 +20,7 @@ func groupChecks() []check {
 		{"offsets-retention", contact, "a group without members for that long loses its offsets, and with them the records that were finished", offsetsKept},
 		{"clock", contact, "deadlines are compared with the clock here: one that is wrong by a minute delivers a minute early or late", clockCheck},
 		{"instances", contact, "a partition is read by one member, and members beyond the number of partitions do nothing", instances},
+		{"left-topics", contact, "records that wait in a topic are delivered by nobody once no instance reads it", leftTopics},
 	}
 }
 

@@ -1,0 +1,148 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cluster"
+	"layover/offsets"
+)
+
+// left are the topics that the group has offsets of, and the settings do not have.
+type left struct {
+	err    error
+	topics []leftTopic // by name; those that a member reads are not among them
+}
+
+// leftTopic is one of them.
+type leftTopic struct {
+	name    string
+	waiting int64 // offsets from the committed ones to the ends
+	moved   int64 // offsets in its runs topic
+	err     error // why some are not known
+}
+
+// askLeft asks for all offsets of the group, and for the logs of topics that are in no settings any more. Without a
+// coordinator there are none: to ask for one would make Kafka's internal topic.
+func (a *asking) askLeft(ctx context.Context) {
+	f := a.facts
+	if f.left.err = cmp.Or(f.group.err, f.group.membersErr); f.left.err != nil || f.group.at < 0 {
+		return
+	}
+	committed, err := a.committed(ctx)
+	if f.left.err = err; err != nil {
+		return
+	}
+	var parts []offsets.TopicPartition
+	for tp := range committed {
+		parts = append(parts, tp, f.runsOf(tp))
+	}
+	bounds := make(cluster.Located)
+	var mu sync.Mutex
+	cluster.AskBounds(ctx, a.Client, parts, func(some cluster.Located) {
+		mu.Lock()
+		defer mu.Unlock()
+		for tp, b := range some {
+			bounds[tp] = b
+		}
+	})
+	topics := make(map[string]*leftTopic)
+	for tp, from := range committed {
+		t := topics[tp.Topic]
+		if t == nil {
+			t = &leftTopic{name: tp.Topic}
+			topics[tp.Topic] = t
+		}
+		t.add(&t.waiting, bounds[tp], from)
+		t.add(&t.moved, bounds[f.runsOf(tp)], 0)
+	}
+	for _, t := range topics {
+		f.left.topics = append(f.left.topics, *t)
+	}
+	slices.SortFunc(f.left.topics, func(a, b leftTopic) int { return cmp.Compare(a.name, b.name) })
+}
+
+// runsOf returns the runs partition of an ingress partition.
+func (f *facts) runsOf(tp offsets.TopicPartition) offsets.TopicPartition {
+	return offsets.TopicPartition{Topic: f.settings.RunsName(tp.Topic), Partition: tp.Partition}
+}
+
+// add counts what a log has from an offset on. A topic that is gone has nothing.
+func (t *leftTopic) add(n *int64, b cluster.Bounds, from int64) {
+	if b.Err == nil {
+		*n += max(b.End-max(from, b.Start), 0)
+	} else if !isMissing(b.Err) && !errors.Is(b.Err, cluster.ErrMissing) {
+		t.err = cmp.Or(t.err, b.Err)
+	}
+}
+
+// committed asks for the offsets of the group in topics that neither the settings have nor a member reads.
+func (a *asking) committed(ctx context.Context) (map[offsets.TopicPartition]int64, error) {
+	f := a.facts
+	req := kmsg.NewPtrOffsetFetchRequest()
+	group := kmsg.NewOffsetFetchRequestGroup() // without a list of topics it is about all
+	group.Group = f.settings.GroupID
+	req.Groups = append(req.Groups, group)
+	resp, err := req.RequestWith(ctx, bounded{a.Client})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(resp.Groups) != 1:
+		return nil, errNoValue
+	}
+	if err := kerr.ErrorForCode(resp.Groups[0].ErrorCode); err != nil && err != kerr.GroupIDNotFound {
+		return nil, cluster.Allow(err, "Read on group "+f.settings.GroupID)
+	}
+	out := make(map[offsets.TopicPartition]int64)
+	for _, t := range resp.Groups[0].Topics {
+		name := t.Topic
+		if name == "" { // answers of version 10 have ids alone
+			if name, err = cluster.NameOf(ctx, bounded{a.Client}, t.TopicID); err != nil {
+				return nil, err
+			}
+		}
+		if name == "" || f.reads(name) { // it is gone, or none is left
+			continue
+		}
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 && p.Offset >= 0 {
+				out[offsets.TopicPartition{Topic: name, Partition: p.Partition}] = p.Offset
+			}
+		}
+	}
+	return out, nil
+}
+
+// reads reports whether a topic is in the settings, or in those of a member.
+func (f *facts) reads(name string) bool {
+	return slices.Contains(f.settings.IngressTopics, name) ||
+		slices.ContainsFunc(f.group.members, func(m member) bool { return slices.Contains(m.topics, name) })
+}
+
+// leftTopics finds what nobody delivers: a topic was taken out of the settings while records waited.
+func leftTopics(f *facts) verdict {
+	if f.left.err != nil {
+		return f.unknownBy(f.left.err, "offsets of group "+clean(f.settings.GroupID))
+	}
+	v := verdicts{okay("the group has no offsets of another topic with records that wait")}
+	for _, t := range f.left.topics {
+		name := clean(t.name)
+		back := fmt.Sprintf("put %s back into LAYOVER_INGRESS_TOPICS until nothing waits there, and to give up what waits: %s --delete-offsets --group %s --topic %s",
+			name, f.tool("kafka-consumer-groups.sh"), quoted(f.settings.GroupID), quoted(t.name))
+		switch {
+		case t.waiting > 0 || t.moved > 0:
+			v.add(Warn, back, "%s is not in LAYOVER_INGRESS_TOPICS any more, and the group has not delivered all of it: up to %s there, up to %d in its runs topic",
+				name, count(int(t.waiting), "record"), t.moved)
+		case t.err != nil:
+			v.add(Unknown, "", "whether records wait in %s, which is not in LAYOVER_INGRESS_TOPICS any more: %s", name, clean(t.err.Error()))
+		}
+	}
+	return v.worst()
+}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"layover/cluster"
+)
+
+// TestATopicThatWasTakenOutOfTheSettingsIsFoundWhileRecordsWait, in it or in its runs topic.
+func TestATopicThatWasTakenOutOfTheSettingsIsFoundWhileRecordsWait(t *testing.T) {
+	inBubble(t, 3, func(w *fixture) {
+		group := w.cfg.GroupID
+		w.is(w.run()["left-topics"], OK) // the group has never been
+		at := func(topic string, partition int32, offset int64) kadm.Offset {
+			return kadm.Offset{Topic: topic, Partition: partition, At: offset, LeaderEpoch: -1}
+		}
+		topics := map[string]int64{"waits": 3, "through": 5, "moved": 5, "gone": 1} // the committed offset of five records
+		for name, offset := range topics {
+			w.CreateTopic(name, 2, nil)
+			for range 5 {
+				w.Produce(&kgo.Record{Topic: name, Partition: 1, Value: []byte("x")})
+			}
+			w.Commit(group, at(name, 1, offset))
+		}
+		w.Commit(group, at("delayed", 0, 0))
+		w.Produce(&kgo.Record{Topic: "delayed", Value: []byte("x")}) // which the settings have
+		w.CreateTopic(w.cfg.RunsName("moved"), 2, nil)
+		w.Produce(&kgo.Record{Topic: w.cfg.RunsName("moved"), Partition: 1, Value: []byte("x")}, &kgo.Record{Topic: w.cfg.RunsName("moved"), Partition: 1, Value: []byte("x")})
+		w.DeleteTopic("gone")
+		found := w.run()["left-topics"]
+		w.is(found, Warn, "waits is not in LAYOVER_INGRESS_TOPICS any more", "up to 2 records there, up to 0 in its runs topic",
+			"moved is not in", "up to 0 records there, up to 2 in its runs topic",
+			"--delete-offsets --group "+group+" --topic waits", "--topic moved")
+		for _, fine := range []string{"through", "gone", "delayed is"} {
+			if strings.Contains(found.Found, fine) {
+				w.Errorf("%s is told: %s", fine, found.Found)
+			}
+		}
+		w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "waits", Err: kerr.TopicAuthorizationFailed})
+		w.is(w.run()["left-topics"], Warn, "moved is not in", "whether records wait in waits", "TOPIC_AUTHORIZATION_FAILED")
+		w.Refuse(kmsg.OffsetFetch, kfake.Fault{Err: kerr.GroupAuthorizationFailed})
+		w.is(w.run()["left-topics"], Unknown, "Read on group "+group)
+	})
+}
+
+// TestATopicThatAMemberReadsIsNotLeft: it may have settings before or after these.
+func TestATopicThatAMemberReadsIsNotLeft(t *testing.T) {
+	f := healthy(t)
+	f.join("layover", "delayed", "other")
+	for topic, reads := range map[string]bool{"delayed": true, "other": true, "left": false} {
+		if f.reads(topic) != reads {
+			t.Errorf("%s is read: %v", topic, !reads)
+		}
+	}
+	var gone, denied leftTopic
+	for n, err := range map[*leftTopic]error{&gone: cluster.ErrMissing, &denied: errors.New("broken pipe")} {
+		n.add(&n.waiting, cluster.Bounds{End: 9, Err: err}, 0)
+	}
+	if gone.err != nil || denied.err == nil || gone.waiting+denied.waiting > 0 {
+		t.Errorf("%+v, %+v", gone, denied)
+	}
+}
