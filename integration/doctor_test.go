@@ -222,6 +222,25 @@ func TestTheDoctorKnowsMembersAndTheInstance(t *testing.T) {
 	}
 }
 
+// TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings, while a record waits there and no instance reads it. Its command gives
+// that up.
+func TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings(t *testing.T) {
+	t.Parallel()
+	f := onSharedBroker(t, 2)
+	former := f.ingress + "-former"
+	f.createTopic(former, 2, nil)
+	both := "LAYOVER_INGRESS_TOPICS=" + f.ingress + "," + former
+	p := f.layover(both)
+	f.produce(&kgo.Record{Topic: former, Partition: 1, Headers: []kgo.RecordHeader{header("x-delay", "1h")}}, &kgo.Record{Value: []byte("at once")})
+	p.parks(1, 30*time.Second)
+	doctor(t, f.settings()...).says("left-topics", "ok") // an instance reads it
+	p.terminate()
+	doctor(t, f.settings(both)...).says("left-topics", "ok")
+	found := doctor(t, f.settings()...).says("left-topics", "warn", former+" is not in LAYOVER_INGRESS_TOPICS any more", "up to 1 record there, up to 0 in its runs topic")
+	f.mend(found.Fix)
+	doctor(t, f.settings()...).says("left-topics", "ok")
+}
+
 // TestTheDoctorOnAnAdvertisedNameThatIsWrong: the bootstrap address is right, and the name
 // that the broker advertises there does not resolve here.
 func TestTheDoctorOnAnAdvertisedNameThatIsWrong(t *testing.T) {
