@@ -182,3 +182,31 @@ func TestALetterPartitionThatFailsPausesReading(t *testing.T) {
 	}
 	r.audit()
 }
+
+// TestAPartitionThatFailsIsNotForgottenWhileItsTopicIsLookedUp: a hold of the target has ended, and the record that waits
+// for the partition is not routed again yet.
+func TestAPartitionThatFailsIsNotForgottenWhileItsTopicIsLookedUp(t *testing.T) {
+	r := newRig(t, nil)
+	r.assign(0, 1, 0)
+	r.take(0, 1, r.arrival(0, 0, "1"))
+	r.pass(1)
+	r.one(Unavailable)
+	r.take(0, 1, r.arrival(1, 0, "0"))
+	r.pass(holdFirstMs)
+	r.Take()
+	if d := r.one(Delivered); d.Offset != 1 {
+		t.Fatalf("tried with %+v: this is not the situation", d)
+	}
+	r.router[egress] = Pending
+	for range 5 {
+		r.pass(checkEveryMs)
+		r.want(r.offer())
+	}
+	if h := r.Take().Holds; len(h) != 2 || h[0].Held || !h[1].Held {
+		t.Errorf("notices %+v, want that the target is back, and that partition 1 is held", h)
+	}
+	if h := r.heldView(); !slices.Equal(numbersOf(h), []int32{1}) {
+		t.Errorf("held %+v, want partition 1", h)
+	}
+	r.audit()
+}

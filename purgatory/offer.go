@@ -85,8 +85,8 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 		}
 	}
 	for t.queue.count > 0 && len(out) < limit && o.flights.fair(t) && o.putBacks < putBackBudget {
-		e := t.queue.pop()
-		t.unrouted = max(t.unrouted-1, 0)
+		e, unrouted := t.queue.pop(), t.unrouted
+		t.unrouted = max(unrouted-1, 0)
 		h, body := o.store.read(e.loc) // once for all that looks at it on its way out
 		if o.turnAway(e, &h) {
 			continue
@@ -94,6 +94,7 @@ func (o *outbox) offerTarget(t *target, out []Delivery, limit int) []Delivery {
 		d, ok := o.routed(t, e.from, body)
 		if !ok {
 			o.waitInFront(e, t, nil)
+			t.unrouted = unrouted // it is one of those still
 			return out
 		}
 		if o.cfg.CatchUp != nil && o.putBack(&e, &h) {
