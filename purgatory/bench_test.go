@@ -192,3 +192,53 @@ func BenchmarkTimers(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkGiveUp asks what a record costs that is given up because its patience is used up. They are held for one silent
+// partition of a target, or for many, each since an instant of its own.
+func BenchmarkGiveUp(b *testing.B) {
+	const records = 16_000
+	for _, partitions := range []int{1, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("partitions=%d", partitions), func(b *testing.B) {
+			var ns float64
+			for b.Loop() {
+				r := newRig(b, func(c *Config) {
+					c.MaxInFlight, c.HeldShare = 1, 1<<30
+					c.Place = func(_ *TargetState, _ offsets.TopicPartition, body []byte) Route {
+						return Route{Partition: int32(binary.BigEndian.Uint16(body))}
+					}
+				})
+				r.router[graves] = Missing
+				r.assign(0, 1, 0)
+				next := 0
+				give := func() {
+					body := binary.BigEndian.AppendUint16(nil, uint16(next%partitions))
+					r.take(0, 1, r.arrival(int64(next), 0, string(body)))
+					next++
+				}
+				for range partitions {
+					give()
+				}
+				r.pass(1)
+				r.offer() // never answered
+				r.pass(stallMs)
+				for range records {
+					give()
+					r.pass(1)
+					r.offer()
+				}
+				r.pass(r.cfg.Patience.Milliseconds() - records)
+				letters := func() int { return r.out.dir.dead.queue.count }
+				r.at.WallMs += records
+				r.at.AnsweredMs += records
+				before, began := letters(), b.Elapsed()
+				r.Tick(r.at, 1)
+				given := letters() - before
+				if ns = float64(b.Elapsed()-began) / float64(given); given < records/2 {
+					b.Fatalf("%d records are given up", given)
+				}
+			}
+			b.ReportMetric(ns, "ns/letter")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

@@ -2,6 +2,7 @@ package purgatory
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,46 @@ func TestTheOldestOfAllPartitionsAreGivenUpForTheShare(t *testing.T) {
 		}
 		r.audit()
 	}
+}
+
+// TestRecordsOfManyPartitionsAreGivenUpInTheOrderInWhichTheyAreHeld: all are silent. At each instant several records come.
+func TestRecordsOfManyPartitionsAreGivenUpInTheOrderInWhichTheyAreHeld(t *testing.T) {
+	const partitions, records, each = 7, 300, 3
+	r := newRig(t, func(c *Config) { c.MaxInFlight = 1 })
+	r.router[graves] = Missing
+	r.assign(0, 1, 0)
+	random := rand.New(rand.NewPCG(1, 2))
+	next := int64(0)
+	for next < partitions {
+		r.give(next, egress, int(next))
+		next++
+	}
+	r.pass(1)
+	r.offer() // never answered
+	r.pass(stallMs)
+	for range records / each {
+		for range each {
+			r.give(next, egress, random.IntN(partitions))
+			next++
+		}
+		r.pass(1)
+		r.want(r.offer())
+	}
+	r.pass(r.cfg.Patience.Milliseconds() - records/each/4)
+	given, last := 0, int64(-1)
+	r.out.dir.dead.queue.each(func(e *entry) {
+		given++
+		h := readHeader(r.store.at(e.loc))
+		if at := (h.offset - partitions) / each; at < last {
+			t.Errorf("offset %d is given up behind records that were held later", h.offset)
+		} else {
+			last = at
+		}
+	})
+	if given < records/2 || given == records {
+		t.Errorf("%d of %d records are given up: this is not the situation", given, records)
+	}
+	r.audit()
 }
 
 // TestWhatHasExpiredPausesNothing: it waits for a silent partition, and there is no dead-letter topic.

@@ -108,15 +108,13 @@ func (o *outbox) giveUp(t *target, before int) (given int) {
 	limit := partOf(o.cfg.HeldShare, held, t.elsewhere.Held)
 	f := o.shares.families[t.label]
 	whys := make(map[givenUp]*failure)
-	var q *queue
-	var d *dest
-	for since := int64(0); records > 0; given++ {
-		if q == nil || q.count == 0 || q.front().since > since { // many have been held since the same instant
-			q, d = t.oldestHeld()
-			since = q.front().since
-		}
+	oldest := t.heldQueues(o.shares.oldest)
+	o.shares.oldest = oldest
+	defer clear(oldest)
+	for ; records > 0; given++ {
+		q, d := oldest[0].queue, oldest[0].of
 		full := held > limit || f != nil && f.own.Held > f.limit
-		if !full && o.now.AnsweredMs-since < o.cfg.Patience.Milliseconds() {
+		if !full && o.now.AnsweredMs-oldest[0].since < o.cfg.Patience.Milliseconds() {
 			return given
 		}
 		h := readHeader(o.store.at(q.front().loc))
@@ -128,7 +126,7 @@ func (o *outbox) giveUp(t *target, before int) (given int) {
 		if all := before + given; all >= shareBudget || !full && all >= giveUpBudget {
 			return given
 		}
-		e := q.pop()
+		e := oldest.pop()
 		records, held = records-1, held-e.weight()
 		f.shed(e.weight(), records)
 		if d != nil {
@@ -189,23 +187,6 @@ func (t *target) held() (records int, bytes int64) {
 		}
 	}
 	return records, bytes
-}
-
-// oldestHeld returns the queue of a target whose first record has been held longest, and the partition that it is of;
-// nil: it is the target's own.
-func (t *target) oldestHeld() (oldest *queue, of *dest) {
-	if t.hold.held && t.queue.count > 0 {
-		oldest = &t.queue
-	}
-	if t.overflow == 0 {
-		return oldest, nil
-	}
-	for _, d := range t.dests {
-		if d.stalled && d.overflow.count > 0 && (oldest == nil || d.overflow.front().since < oldest.front().since) {
-			oldest, of = &d.overflow, d
-		}
-	}
-	return oldest, of
 }
 
 // waiting returns the bytes of all records that wait for the target, held or not.

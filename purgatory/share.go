@@ -20,9 +20,10 @@ type ShareBytes struct {
 // shares compares waiting bytes, here and elsewhere, with the share of memory.
 type shares struct {
 	families  families
-	checkedMs int64   // wall clock of the last look
-	first     int     // the target among the busy ones with which the next look begins to give up records
-	cleared   []Share // of which nothing waits any more, not told yet
+	checkedMs int64      // wall clock of the last look
+	first     int        // the target among the busy ones with which the next look begins to give up records
+	cleared   []Share    // of which nothing waits any more, not told yet
+	oldest    heldQueues // of the target that giveUp looked at last: only its memory is kept
 	// overburdened: dead letters that wait take more than their share of memory.
 	overburdened bool
 }
