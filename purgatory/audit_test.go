@@ -240,6 +240,11 @@ func (r *rig) auditTargets(n *census) {
 		if (t.hold.held || t.stalled > 0) && !t.busy && t.inFlight == 0 && t != r.out.dir.dead {
 			r.Errorf("target %s is held, and nothing is there that could end it", t.name)
 		}
+		for i := 1; i < t.queue.length && t.hold.held && t.hold.verdict == Rejecting; i++ {
+			if t.queue.at(i-1).refused && !t.queue.at(i).refused {
+				r.Errorf("target %s: a letter that was refused is in front of one that was not", t.name)
+			}
+		}
 		if t.index != uint32(i) || r.out.dir.byKey[t.key] != t {
 			r.Errorf("target %s is not where its index and name say", t.name)
 		}

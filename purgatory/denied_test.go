@@ -254,3 +254,96 @@ func TestAnAnswerAboutARecordEndsAHold(t *testing.T) {
 		t.Errorf("%d of 20 letters, in %d waves", n, waves)
 	}
 }
+
+// flood gives records for partition 1, has time for one look, and returns what is offered.
+func (r *rig) flood(n int) []Delivery {
+	for next := r.parts.list[0].next; n > 0; n-- {
+		r.take(0, 1, r.arrival(next, 0, "1"))
+		next++
+	}
+	r.pass(holdFirstMs)
+	return r.offer()
+}
+
+// TestAPartitionThatIsWellAgainIsFoundBesideAFloodForAnother: both denied their topic, and one of them still does. More
+// come for that one than a look looks at.
+func TestAPartitionThatIsWellAgainIsFoundBesideAFloodForAnother(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.HeldShare, c.Patience = 1<<40, time.Hour })
+	r.assign(0, 1, 0)
+	for o := range int64(40) {
+		r.take(0, 1, r.arrival(o, 0, string('0'+byte(o%2))))
+	}
+	r.pass(1)
+	r.end(Unavailable, r.offer()...)
+	for range 100 {
+		r.end(Unavailable, r.flood(3*trialLook/2)...)
+	}
+	for range 2 * holdMaxMs / holdFirstMs {
+		for _, d := range r.flood(3 * trialLook / 2) {
+			if d.TargetPartition == 0 {
+				return
+			}
+			r.end(Unavailable, d)
+		}
+	}
+	t.Errorf("of 20 records in front of the flood none is tried within %d ms", 2*holdMaxMs)
+}
+
+// TestARecordIsTriedBesideAFloodOnceItsPartitionHasRoom: looks have passed it. They have to come back, though as many come
+// for a partition that denies its topic as a look looks at, or more.
+func TestARecordIsTriedBesideAFloodOnceItsPartitionHasRoom(t *testing.T) {
+	for _, more := range []int{trialLook, 3 * trialLook / 2} {
+		r := newRig(t, func(c *Config) { c.HeldShare, c.Patience = 1<<40, time.Hour })
+		r.assign(0, 1, 0)
+		r.take(0, 1, r.arrival(0, 0, "0"))
+		r.take(0, 1, r.arrival(1, 0, "1"))
+		r.pass(1)
+		ds := r.offer()
+		r.want(ds, 0, 1)
+		r.end(Unavailable, ds[1])
+		r.end(Unavailable, r.flood(3*trialLook)...)
+		waits := r.parts.list[0].next
+		r.take(0, 1, r.arrival(waits, 0, "0"))
+		for range 15 {
+			r.end(Unavailable, r.flood(more)...)
+		}
+		r.end(Delivered, ds[0])
+		found := false
+		for look := 0; !found; look++ {
+			if look > 30 {
+				t.Errorf("with %d more in each look, the record is not tried within three seconds", more)
+				break
+			}
+			for _, d := range r.flood(more) {
+				if found = d.Offset == waits; !found {
+					r.end(Unavailable, d)
+				}
+			}
+		}
+	}
+}
+
+// TestALookSeesNewRecordsBesideAFlood: one comes for a partition that is well, among more than a look looks at for one that
+// denies its topic.
+func TestALookSeesNewRecordsBesideAFlood(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.HeldShare, c.Patience = 1<<40, time.Hour })
+	r.assign(0, 1, 0)
+	r.take(0, 1, r.arrival(0, 0, "1"))
+	r.pass(1)
+	r.one(Unavailable)
+	for range 50 { // it is far ahead of what looks have seen
+		r.end(Unavailable, r.flood(2*trialLook)...)
+	}
+	for range 10 {
+		r.end(Unavailable, r.flood(2*trialLook)...)
+		r.take(0, 1, r.arrival(r.parts.list[0].next, 0, "0"))
+		r.pass(holdFirstMs)
+		for _, d := range r.offer() {
+			if d.TargetPartition == 0 {
+				return
+			}
+			r.end(Unavailable, d)
+		}
+	}
+	t.Error("of ten records for a partition that is well none is tried")
+}

@@ -25,13 +25,16 @@ type hold struct {
 	retryAtMs int64
 	lookAtMs  int64 // wall clock of the next look
 	look      int32 // index in the queue where it begins
-	looked    int32 // records that were looked at since the last round through the queue
+	round     int32 // index in the queue where the round of looks ends
+	looked    int32 // records that were looked at since looks last had nothing to send in the whole queue
 	fresh     int32 // newest records that no look has seen: the last ones, but letters in front of those that were refused
-	returned  int32 // records in front that may have to go behind others, see settle
-	trial     *dest // has the record that is on its way to see whether the target is back
-	sinceMs   int64 // wall clock
-	since     int64 // Clock.AnsweredMs of that, at least 1
-	detail    string
+	// nextRefused is where the next look for a refused letter begins, counted from the first of those.
+	nextRefused int32
+	returned    int32 // records in front that may have to go behind others, see settle
+	trial       *dest // has the record that is on its way to see whether the target is back
+	sinceMs     int64 // wall clock
+	since       int64 // Clock.AnsweredMs of that, at least 1
+	detail      string
 }
 
 // backsOff says whether a held target is not to be looked at now: one record is on its way, or the time has not come.

@@ -34,6 +34,7 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		}
 		if notice.Changed {
 			h.look, h.fresh = 0, 0
+			hs.sortRefused(t)
 		}
 		return
 	}
@@ -42,9 +43,18 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 	hs.gather(t)
 	if h.fresh = trialNewest; v == Rejecting {
 		h.fresh = 0
+	}
+	hs.sortRefused(t)
+	hs.notices = append(hs.notices, notice)
+}
+
+// sortRefused puts the letters that were refused behind all others, where their topic refuses letters for their content.
+//
+// Invariant: there they stay, as long as the hold has that verdict; audit in the tests checks it.
+func (hs *holds) sortRefused(t *target) {
+	if t.hold.verdict == Rejecting {
 		t.queue.refusedLast()
 	}
-	hs.notices = append(hs.notices, notice)
 }
 
 // gather takes what waits for a target's partitions into its queue. There is one, so that there is one oldest record. It
@@ -77,7 +87,7 @@ func (hs *holds) works(t *target, e *entry, trial bool) {
 	h := &t.hold
 	switch {
 	case !h.held || !trial && h.verdict != Unreachable:
-	case h.verdict == Rejecting && !e.refused && t.queue.hasRefused():
+	case h.verdict == Rejecting && !e.refused && t.queue.refusedFrom() < t.queue.length:
 		h.lookAtMs = hs.now.WallMs
 	default:
 		hs.end(t)

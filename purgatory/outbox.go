@@ -142,12 +142,18 @@ func (o *outbox) wait(e entry) {
 }
 
 // waitInFront queues a record that its target t had before. d is the partition that it comes back from, nil for none.
-// Under a hold it may be in front of some that have been held for longer, until settle.
+// Under a hold it may be in front of some that have been held for longer, until settle. A letter that was refused goes behind
+// all others, which may be taken.
 func (o *outbox) waitInFront(e entry, t *target, d *dest) {
+	if e.refused && t.hold.held && t.hold.verdict == Rejecting {
+		o.wait(e)
+		return
+	}
 	if h := &t.hold; h.held {
 		o.holds.keep(&e, t.heldSince(d))
 		if h.look > 0 { // it goes on where it was
 			h.look++
+			h.round++
 		}
 		if t != o.dir.dead { // its letters have no patience
 			h.returned++

@@ -152,12 +152,11 @@ func (o *outbox) waitAgain(e entry, d *dest) {
 	d.overflow.pushFront(e)
 }
 
-// again queues a record whose target could not take it, and holds the target. A letter that is refused for its content
-// goes behind all others, which may be taken: the next is tried at once.
+// again queues a record whose target could not take it, and holds the target. Where a letter is refused for its content the
+// next is tried at once.
 func (o *outbox) again(f *flight, v Verdict, detail string) {
 	e, d, t := f.entry, f.dest, f.dest.target
-	anew := v == Rejecting && (!e.refused || t.hold.verdict != Rejecting)
-	e.refused = e.refused || anew
+	e.refused = e.refused || v == Rejecting
 	trial := f.trial || v == Rejecting
 	if trial || !t.hold.held {
 		if t.hold.held && f.retry {
@@ -172,11 +171,8 @@ func (o *outbox) again(f *flight, v Verdict, detail string) {
 	}
 	e.from.due++
 	o.store.exempt(e.loc)
-	if e.refused && t.hold.verdict == Rejecting {
-		if o.wait(e); anew {
-			t.hold.lookAtMs = o.now.WallMs
-		}
-		return
+	if v == Rejecting {
+		t.hold.lookAtMs = o.now.WallMs
 	}
 	o.waitInFront(e, t, d)
 	if trial {

@@ -3,6 +3,7 @@ package purgatory
 import (
 	"cmp"
 	"slices"
+	"sort"
 )
 
 // failure is why a record goes elsewhere than to its target.
@@ -246,15 +247,10 @@ func (q *queue) refusedLast() {
 	}
 }
 
-// hasRefused reports whether one of the letters was refused. Most of those are behind all others, so it looks from
-// there. No letter is dead.
-func (q *queue) hasRefused() bool {
-	for i := q.length - 1; i >= 0; i-- {
-		if q.at(i).refused {
-			return true
-		}
-	}
-	return false
+// refusedFrom returns the index of the first letter that was refused, where those are behind all others; length: there is
+// none.
+func (q *queue) refusedFrom() int {
+	return sort.Search(q.length, func(i int) bool { return q.at(i).refused })
 }
 
 // each visits the entries in order, without dead ones; they may be changed but for their

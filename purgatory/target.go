@@ -133,7 +133,7 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes. They count struct, map and list
 // entries.
 const (
-	targetSize = 528
+	targetSize = 536
 	destSize   = 264
 )
 

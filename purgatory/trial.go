@@ -11,11 +11,17 @@ type trial struct {
 // room. A thousand cost some 0.1 ms, ten times a second at most. A million held for
 // one silent partition are looked through in two minutes, well within the patience.
 // The newest trialNewest are looked at first, and those that come then: among them
-// is one of each partition that has a flow.
+// is one of each partition that has a flow. They get trialFresh of a look, so that what
+// waits is looked at as well. Where more come than that, the newest are enough.
 const (
 	trialLook   = 1024
+	trialFresh  = trialLook / 2
 	trialNewest = 128
 )
+
+// trialFront is how many of the oldest are looked at beside those, once it is time to try again what is sick. A record that
+// was tried in vain has come back among them.
+const trialFront = 128
 
 // tryHeld looks whether a held target is back. Where metadata was why, metadata tells. Otherwise one record is sent: the
 // best of those that the look finds.
@@ -27,6 +33,9 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	if h.known && t != o.dir.dead { // for dead letters reading waits until one is written
 		return o.askMetadata(t, out, limit)
 	}
+	if h.fresh > trialLook {
+		h.fresh, h.seen = trialNewest, false
+	}
 	most := trialLook
 	if ahead(h.lookAtMs, now) || h.seen && ahead(h.retryAtMs, now) {
 		most = min(most, int(h.fresh))
@@ -36,7 +45,10 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	if !ahead(h.lookAtMs, now) {
 		h.lookAtMs = now + holdFirstMs
 	}
-	best, ok := o.look(t, most)
+	best, ok := o.lookAgain(t)
+	if ok && (best.dest == nil || h.verdict != Rejecting) {
+		best, ok = o.look(t, most, best)
+	}
 	switch {
 	case !ok:
 	case best.dest != nil:
@@ -49,55 +61,108 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	return out
 }
 
-// look looks at some records of a held target, and returns the best of those whose partition has nothing in flight and
-// has room. It returns false where metadata calls the target unusable.
-func (o *outbox) look(t *target, most int) (best trial, ok bool) {
-	h := &t.hold
-	for n := min(most, t.queue.length); n > 0 && t.queue.count > 0; n-- {
-		i := h.next(t.queue.length)
-		e := t.queue.at(i)
-		if o.store.isGone(e.loc) {
-			continue
+// lookAgain returns the best candidate of those that were tried before, once it is time to try again what is sick. Most are in
+// front. Letters that were refused for their content are behind all others, which are taken all the while and would go
+// first each time. Of more than trialLook such letters each look sees others.
+func (o *outbox) lookAgain(t *target) (best trial, ok bool) {
+	h, length := &t.hold, t.queue.length
+	if ahead(h.retryAtMs, o.now.WallMs) {
+		return trial{}, true
+	}
+	from, most := 0, trialFront
+	if h.verdict == Rejecting {
+		refused := t.queue.refusedFrom()
+		if refused+int(h.nextRefused) >= length {
+			h.nextRefused = 0
 		}
-		read, body := o.store.read(e.loc)
-		if e.mayNot(&read, o.now.WallMs) != fit {
-			if i == 0 { // the turn of others to leave comes when they are in front
-				h.look = max(h.look-1, 0)
-				best = trial{}
-				o.turnAway(t.queue.pop(), &read)
-			}
-			continue
-		}
-		d, ok := o.routed(t, e.from, body)
+		from, most = refused+int(h.nextRefused), trialLook
+		h.nextRefused += trialLook
+	}
+	for i := from; i < min(from+most, length); i++ {
+		c, ok := o.candidate(t, i)
 		if !ok {
 			return trial{}, false
 		}
-		next := trial{d, i, h.sick(d, e)}
-		if d.inFlight > 0 || !o.takes(d, e) || next.sick && ahead(h.retryAtMs, o.now.WallMs) {
+		if c.betterThan(best) {
+			best = c
+		}
+		if h.verdict == Rejecting && best.dest != nil {
+			break // it was tried before all that are behind it
+		}
+	}
+	return best, true
+}
+
+// look looks at some records of a held target, and returns the best candidate of them and of best, which was found before.
+// It returns false where metadata calls the target unusable.
+func (o *outbox) look(t *target, most int, best trial) (trial, bool) {
+	h := &t.hold
+	for n := range min(most, t.queue.length) {
+		if t.queue.count == 0 {
+			break
+		}
+		i := h.next(t.queue.length, n < trialFresh)
+		if i == 0 && o.turnFrontAway(t) { // the turn of others to leave comes when they are in front
+			h.look = max(h.look-1, 0)
+			best = trial{}
 			continue
 		}
-		if next.betterThan(best) {
-			best = next
+		c, ok := o.candidate(t, i)
+		if !ok {
+			return trial{}, false
 		}
-		if !next.sick && (h.verdict == Rejecting || d.answeredMs <= h.since) {
+		if c.betterThan(best) {
+			best = c
+		}
+		if c.dest != nil && !c.sick && (h.verdict == Rejecting || c.dest.answeredMs <= h.since) {
 			break // nothing is better
 		}
 	}
 	return best, true
 }
 
-// next returns the index in a queue of the record to look at next: the oldest of those that no look has seen, or where the
-// last look ended.
-func (h *hold) next(length int) int {
-	if h.fresh = min(h.fresh, int32(length)); h.fresh > 0 {
+// candidate returns the record at an index of a held target's queue as a trial, where its partition has nothing in flight
+// and has room, and no trial otherwise. It returns false where metadata calls the target unusable.
+func (o *outbox) candidate(t *target, i int) (c trial, ok bool) {
+	e := t.queue.at(i)
+	if o.store.isGone(e.loc) {
+		return trial{}, true
+	}
+	read, body := o.store.read(e.loc)
+	if e.mayNot(&read, o.now.WallMs) != fit {
+		return trial{}, true
+	}
+	d, ok := o.routed(t, e.from, body)
+	if !ok {
+		return trial{}, false
+	}
+	sick := t.hold.sick(d, e)
+	if d.inFlight > 0 || !o.takes(d, e) || sick && ahead(t.hold.retryAtMs, o.now.WallMs) {
+		return trial{}, true
+	}
+	return trial{d, i, sick}, true
+}
+
+// turnFrontAway takes the first record out of a held target's queue where it is not to be offered.
+func (o *outbox) turnFrontAway(t *target) bool {
+	e := t.queue.front()
+	h, _ := o.store.read(e.loc)
+	return e.mayNot(&h, o.now.WallMs) != fit && o.turnAway(t.queue.pop(), &h)
+}
+
+// next returns the index in a queue of the record to look at next: with fresh the oldest of those that no look has seen.
+// Without, or where all have been seen, it is the one where the last look ended. A round goes through those that were there
+// as it began: behind what comes meanwhile it might never end.
+func (h *hold) next(length int, fresh bool) int {
+	if h.fresh = min(h.fresh, int32(length)); fresh && h.fresh > 0 {
 		if h.fresh--; h.verdict == Rejecting {
 			return int(h.fresh)
 		}
 		return length - 1 - int(h.fresh)
 	}
 	h.looked++
-	if int(h.look) >= length {
-		h.look = 0
+	if h.look >= min(h.round, int32(length)) {
+		h.look, h.round = 0, int32(length)
 	}
 	h.look++
 	return int(h.look) - 1
@@ -106,8 +171,11 @@ func (h *hold) next(length int) int {
 // betterThan reports whether a trial is to be sent rather than one that was found before. What did not fail goes first,
 // and partitions have turns.
 func (c trial) betterThan(found trial) bool {
-	if found.dest == nil || c.sick != found.sick {
-		return found.dest == nil || found.sick
+	if c.dest == nil || found.dest == nil {
+		return c.dest != nil
+	}
+	if c.sick != found.sick {
+		return found.sick
 	}
 	if c.dest.answeredMs != found.dest.answeredMs {
 		return c.dest.answeredMs < found.dest.answeredMs
@@ -129,12 +197,11 @@ func (o *outbox) try(t *target, c trial) Delivery {
 // askMetadata goes on with a target that metadata has called unusable, where it does no more.
 func (o *outbox) askMetadata(t *target, out []Delivery, limit int) []Delivery {
 	for n := trialLook; n > 0 && t.queue.count > 0; n-- {
-		e := t.queue.front()
-		read, body := o.store.read(e.loc)
-		if e.mayNot(&read, o.now.WallMs) != fit {
-			o.turnAway(t.queue.pop(), &read)
+		if o.turnFrontAway(t) {
 			continue
 		}
+		e := t.queue.front()
+		_, body := o.store.read(e.loc)
 		if _, ok := o.routed(t, e.from, body); !ok {
 			return out
 		}
