@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"layover/verify/long"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestSmallFarRecordsMakeWayForANearOne: what moves thousands of them at a time does not take the
@@ -37,4 +39,44 @@ func TestSmallFarRecordsMakeWayForANearOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestASmallMemoryFullOfRunsGoesOnReading: what is known of runs takes nearly all of 2 MiB, and small records come that are far off.
+func TestASmallMemoryFullOfRunsGoesOnReading(t *testing.T) {
+	long.Only(t)
+	inBubble(t, func(w *fixture) {
+		in := w.start("LAYOVER_MAX_PARKED_BYTES=2Mi")
+		in.ready()
+		time.Sleep(5 * time.Second)
+		client := w.NewClient(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		send := func(partition, size int, delay time.Duration) {
+			r := &kgo.Record{Topic: ingress, Partition: int32(partition), Value: make([]byte, size), Timestamp: time.Now(), Headers: []kgo.RecordHeader{header("x-delay", delay.String())}}
+			client.Produce(w.Context(), r, nil)
+		}
+		used := func() int64 { return in.daemon.Sample().Memory.Used }
+		for i := 0; i < 2500 && used() < 440<<10; i++ { // each is a run
+			send(i%2, 70<<10, 15*time.Hour+time.Duration(i)*time.Second)
+			time.Sleep(250 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Second)
+		longest, now := 0, 0
+		for i := range 900 {
+			for k := range 20 {
+				for range 2 * (1 - min(1, i%20/2)) { // a burst now and then
+					send(k%2, 3000, 10*time.Hour)
+				}
+				send(k%2, 60, 10*time.Hour)
+				time.Sleep(50 * time.Millisecond)
+			}
+			s := in.daemon.Sample()
+			if now++; len(s.Pauses) == 0 {
+				now = 0
+			}
+			longest = max(longest, now)
+		}
+		if longest > 30 {
+			w.Errorf("reading is paused for %d s without a rest", longest)
+		}
+		in.kill()
+	})
 }

@@ -67,6 +67,8 @@ type flush struct {
 	copies    bool  // it is for what was loaded to be moved again
 	horizon   time.Duration
 	near      time.Duration // the horizon of what is old
+	least     int64         // bytes that are worth a flush
+	gathered  int64         // bytes that it has taken
 	again     bool          // runs were loaded that are to be moved again
 	rested    time.Time     // no flush for memory before
 	nothing   time.Time     // nor one for memory that is nearly full: the last found nothing to move
@@ -127,7 +129,13 @@ func (f *flush) gather(now time.Time) {
 	case f.copies:
 		f.gathering = r.GatherCopies(after(f.horizon), gatherBudget)
 	case size > 0:
-		_, f.gathering = r.Gather(after(f.horizon), size, gatherBudget)
+		var n int64
+		n, f.gathering = r.Gather(after(f.horizon), size, gatherBudget)
+		f.gathered += n
+		if !f.gathering && f.gathered > 0 && f.gathered <= f.least { // what else counts as movable is not, such as where a partition takes none
+			f.rested = now.Add(flushRest)
+			f.nothing = f.rested
+		}
 	}
 	if !f.gathering && !r.Moving() {
 		f.nothing = now.Add(time.Second)
@@ -135,23 +143,30 @@ func (f *flush) gather(now time.Time) {
 	}
 }
 
-// gives reports whether what may be moved is worth a flush.
-func (f *flush) gives(share int64, nearly bool) bool {
-	least := share / leastFlush
+// gives reports whether what may be moved is worth a flush. Where reading pauses for memory all of it is: nothing more
+// comes that would make it worth one.
+func (f *flush) gives(share int64, nearly, pauses bool) bool {
+	f.least = share / leastFlush
 	if nearly {
-		least = min(least, int64(f.core.Runs().Known())*leastOfRun)
+		f.least = min(f.least, int64(f.core.Runs().Known())*leastOfRun)
 	}
-	return f.core.Runs().MovableBytes() > least
+	movable := f.core.Runs().MovableBytes()
+	return movable > f.least || pauses && movable > 0
 }
 
 // begins says whether a flush begins: for what ingress has to keep, for memory, or for what was loaded to
 // be moved again.
 func (f *flush) begins(now time.Time, ahead time.Duration) bool {
-	used, share := f.pressure.used(), f.pressure.share()
-	nearly := used > share*3/4 || used > share/2 && f.pressure.left() < share/4 // others may have filled it
+	used, share, left := f.pressure.used(), f.pressure.share(), f.pressure.left() // others may have filled memory
+	pauses := left <= share/8                                                     // an eighth is for what is read from runs topics
+	nearly := used > share*3/4 || used > share/2 && left < share/4 || pauses
 	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing)
-	f.horizon = max(f.pressure.horizon(used), 2*ahead)
-	gives := full && f.gives(share, nearly)
+	f.horizon = f.pressure.horizon(used)
+	if pauses {
+		f.horizon = min(f.horizon, f.pressure.horizon(share*7/8))
+	}
+	f.horizon = max(f.horizon, 2*ahead)
+	gives := full && f.gives(share, nearly, pauses)
 	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, gives)
 	f.copies = false
 	switch {
@@ -161,7 +176,10 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 		return false
 	case gives:
 		f.squeezed = false
-		f.target, f.rested = share*3/8, now.Add(flushRest)
+		f.target, f.gathered, f.rested = share*3/8, 0, now.Add(flushRest)
+		if used <= share/2 { // others fill memory
+			f.target = used / 2
+		}
 	case f.again:
 		f.copies, f.again = true, false
 	case full:

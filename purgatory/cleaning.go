@@ -26,7 +26,7 @@ func (r *Runs) Cleanings(out []Visit, c far.Cleaning, room int64, most int) (vis
 			r.cleaning.from = slot
 			return out, true
 		}
-		if p == nil || !p.cleanable(r.now.MonotonicMs) {
+		if p == nil || !p.cleanable(*r.now) {
 			continue
 		}
 		m := &p.moved
@@ -58,10 +58,10 @@ func (r *Runs) Cleanings(out []Visit, c far.Cleaning, room int64, most int) (vis
 const refusesMs = 2 * 60_000
 
 // cleanable reports whether runs of a partition may be moved again now: it takes copies, and none is on its way.
-func (p *partition) cleanable(nowMs int64) bool {
+func (p *partition) cleanable(now Clock) bool {
 	m := &p.moved
-	refuses := m.wary && nowMs < m.pauseUntil+refusesMs
-	return !p.src.gone && p.movable(nowMs, true) && !refuses && p.src.moving == 0 && len(m.gathered) == 0
+	refuses := m.wary && now.MonotonicMs < m.pauseUntil+refusesMs || now.WallMs < m.largeUntil
+	return !p.src.gone && p.movable(now.MonotonicMs, true) && !refuses && p.src.moving == 0 && len(m.gathered) == 0
 }
 
 // clean returns what is to be loaded of a partition.

@@ -81,11 +81,17 @@ func (r *Runs) moved(a *Answer) {
 		if _, again := h.place().inRuns(); again {
 			r.stats.Cleaned++
 		}
+		if r.store.tooLarge(c.loc) { // no more
+			m.largeUntil = 0
+		}
 		p.finish(h.place())
 		r.bytes -= c.size
 		r.out.release(c.loc, &h)
 	default: // its copy, if there is one, is delivered as well
-		r.refused(m, a, c.size)
+		r.refused(m, a, &c)
+		if a.TooLarge {
+			c.loc = r.setApart(c.loc, &h)
+		}
 		r.park(p, c.loc)
 	}
 	r.answered(p)
@@ -118,22 +124,42 @@ func (r *Runs) acked(p *partition, a *Answer, c *copying) bool {
 	return !m.doubtful
 }
 
-// refused has the copies of a partition pause, and go one by one until one is taken. After one that was too large, as
-// large ones stay in memory for a while, and others go on.
-func (r *Runs) refused(m *moved, a *Answer, size int64) {
-	if a.TooLarge {
-		if r.now.MonotonicMs >= m.tooLargeUntil {
-			m.tooLarge = size
-		}
-		m.tooLarge, m.tooLargeUntil = min(m.tooLarge, size), r.now.MonotonicMs+tooLargeMs
+// refused has the copies of a partition pause, and go one by one until one is taken. After one that was too large for the
+// topic others go on. Where it was loaded to be moved again, nothing more is, until it is due.
+func (r *Runs) refused(m *moved, a *Answer, c *copying) {
+	if !a.TooLarge {
+		m.pauseUntil, m.wary = r.now.MonotonicMs+againMs, m.wary || !a.Acked
 		return
 	}
-	m.pauseUntil, m.wary = r.now.MonotonicMs+againMs, m.wary || !a.Acked
+	if r.now.MonotonicMs >= r.largeAfter {
+		r.largeAfter = r.now.MonotonicMs + tooLargeMs
+	}
+	if _, again := c.place.inRuns(); again {
+		m.largeUntil = max(m.largeUntil, c.deadlineMs)
+	}
 }
 
-// takesSize reports whether a copy of a record of that size may be written.
-func (m *moved) takesSize(size, nowMs int64) bool {
-	return nowMs >= m.tooLargeUntil || size < m.tooLarge
+// setApart carries a record that was refused for its size into a class of its own. It is not moved before largeAfter, and
+// until then does not count as movable: flush after flush would move little beside it. Its size before compression says
+// nothing about others.
+func (r *Runs) setApart(loc location, h *header) location {
+	if r.store.tooLarge(loc) {
+		return loc
+	}
+	classNo, size := tooLargeClass, int(h.total())
+	if h.marks&isCopy != 0 {
+		classNo = tooLargeCopies
+	}
+	to, dst := r.store.alloc(classNo, size)
+	copy(dst, r.store.at(loc)[:size])
+	r.store.discard(loc, size)
+	return to
+}
+
+// tooLarge reports whether a record, without an id, is in a class of those.
+func (s *store) tooLarge(loc location) bool {
+	classNo := s.chunks[loc>>locationBits].class
+	return classNo == tooLargeClass || classNo == tooLargeCopies
 }
 
 // giveUp parks records again that are due soon and whose copies are not answered: the client sends
@@ -173,7 +199,7 @@ func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
 		r.parts.retire(c.from)
 		return
 	case !r.acked(p, a, c):
-		r.refused(m, a, c.size)
+		r.refused(m, a, c)
 	case p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
 		m.index.Finish(a.Offset)
 		p.commit.dirty = true

@@ -123,8 +123,9 @@ func TestWhatIsNearlyDueIsGivenUpInALongPass(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsTooLargeHoldsUpThoseThatAreAsLarge, and no others; and no longer than tooLargeMs.
-func TestACopyThatIsTooLargeHoldsUpThoseThatAreAsLarge(t *testing.T) {
+// TestACopyThatIsTooLargeHoldsUpNoOther, however large those are, and is tried again after tooLargeMs. It does not count as
+// movable until then.
+func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
 	w := newWays(t, 1)
 	offset := int64(0)
 	take := func(size int) {
@@ -144,25 +145,37 @@ func TestACopyThatIsTooLargeHoldsUpThoseThatAreAsLarge(t *testing.T) {
 		}
 		return got
 	}
-	refuse := func(all []Move) {
+	answer := func(all []Move, a Answer) {
 		for _, m := range all {
-			w.Runs().Moved(w.at, []Answer{{ID: m.ID, TooLarge: true}})
+			a.ID = m.ID
+			w.Runs().Moved(w.at, []Answer{a})
+			a.Offset++
 		}
 	}
-	for _, size := range []int{2000, 1500, 100} {
-		take(size)
+	take(2000)
+	take(100)
+	first := moves(0, 1)
+	answer(first[:1], Answer{TooLarge: true})
+	answer(first[1:], Answer{Acked: true, Bytes: 9})
+	if n := w.Runs().MovableBytes(); n != 0 {
+		t.Errorf("%d bytes are movable", n)
 	}
-	first := moves(0, 1, 2)
-	refuse(first[:2])
-	w.Runs().Moved(w.at, []Answer{{ID: first[2].ID, Acked: true, Bytes: 9}})
-	for _, size := range []int{1500, 1400, 3000} {
-		take(size)
-	}
-	refuse(moves(4))
+	take(1500)
+	take(3000)
+	answer(moves(2, 3), Answer{Acked: true, Offset: 1, Bytes: 9})
+	w.pass(tooLargeMs / 2)
+	take(1000)
+	answer(moves(4), Answer{TooLarge: true})
 	w.audit()
-	w.pass(tooLargeMs - 1)
+	w.pass(tooLargeMs/2 - 1)
 	moves()
 	w.pass(1)
-	moves(0, 1, 3, 4, 5)
+	if n := w.Runs().MovableBytes(); n < 3000 {
+		t.Errorf("%d bytes are movable after all", n)
+	}
+	again := moves(0, 4)
+	answer(again[:1], Answer{TooLarge: true})
+	answer(again[1:], Answer{Acked: true, Offset: 3, Bytes: 9})
+	moves()
 	w.audit()
 }

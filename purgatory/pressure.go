@@ -20,7 +20,13 @@ func (r *Runs) Known() (n int) {
 func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 
 // MovableBytes returns the bytes of records that may be moved, however soon they are due, without those on their way.
-func (r *Runs) MovableBytes() int64 { return r.store.movable - r.bytes }
+func (r *Runs) MovableBytes() int64 {
+	movable := r.store.movable - r.bytes
+	if r.now.MonotonicMs >= r.largeAfter {
+		movable += r.store.usedBy(tooLargeClass) + r.store.usedBy(tooLargeCopies)
+	}
+	return movable
+}
 
 // LoadedBytes returns the bytes of records in memory that were read from runs topics.
 func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
@@ -30,7 +36,7 @@ func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
 // topic, for membership, or in flight for a silent partition. Or it was loaded to be moved again.
 func (r *Runs) Stranded() (bytes int64) {
 	o := r.out
-	bytes = o.flights.stuckBytes + r.ReloadedBytes()
+	bytes = o.flights.stuckBytes + r.ReloadedBytes() + r.store.usedBy(tooLargeCopies)
 	for p := range r.parts.here() {
 		bytes += p.src.waiting.bytes
 	}

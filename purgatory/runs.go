@@ -37,6 +37,8 @@ type Runs struct {
 	taken  []uint64 // scratch of Gather
 	first  int      // where the next round of Offer over the partitions begins
 	gaveUp int64    // Clock.MonotonicMs of the last look for copies that are not answered in time
+	// largeAfter is when records are tried again that were refused for their size, in Clock.MonotonicMs.
+	largeAfter int64
 
 	seen     RunsOutlook // see lookAtRuns
 	lookedMs int64       // Clock.MonotonicMs of that
@@ -64,8 +66,8 @@ const (
 
 	// againMs is how long nothing more of a partition is moved after a copy was refused.
 	againMs = 1000
-	// tooLargeMs is how long no record of a partition is moved that is as large as one that was refused for its size:
-	// somebody may raise max.message.bytes.
+	// tooLargeMs is the time after which records are tried again that were refused for their size: somebody may raise
+	// max.message.bytes.
 	tooLargeMs = 600_000
 )
 
@@ -94,14 +96,12 @@ type moved struct {
 	oldBelow    int64 // offset below which it is
 	longAt      int64 // read position when Behind said Long
 	pauseUntil  int64 // Clock.MonotonicMs
-	// tooLarge is the size of the smallest record that was refused for that, before tooLargeUntil in
-	// Clock.MonotonicMs.
-	tooLarge, tooLargeUntil int64
-	fullSinceMs             int64 // see RunsView
-	gapSinceMs              int64 // the same
-	gapFrom                 int64 // where the gap begins that this is about
-	seen                    runsSeen
-	wary                    bool // the next copy goes alone, until one is taken: the last was refused, or much is silent
+	largeUntil  int64 // Unix ms; copies are in memory until then that were refused for their size, and loaded to be moved again
+	fullSinceMs int64 // see RunsView
+	gapSinceMs  int64 // the same
+	gapFrom     int64 // where the gap begins that this is about
+	seen        runsSeen
+	wary        bool // the next copy goes alone, until one is taken: the last was refused, or much is silent
 
 	// doubtful: an offset was acknowledged that the log had already.
 	doubtful bool
@@ -246,12 +246,11 @@ func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 	if putBack || loc&named != 0 {
 		return h, false
 	}
-	if _, flying := r.store.retained[loc]; flying {
+	if _, flying := r.store.retained[loc]; flying || r.now.MonotonicMs < r.largeAfter && r.store.tooLarge(loc) {
 		return h, false
 	}
 	h = readHeader(r.store.at(loc))
-	p, now := r.parts.list[h.slot], r.now.MonotonicMs
-	return h, h.marks&unsure == 0 && h.waits() && p.movable(now, h.marks&isCopy != 0) && p.moved.takesSize(int64(h.total()), now)
+	return h, h.marks&unsure == 0 && h.waits() && r.parts.list[h.slot].movable(r.now.MonotonicMs, h.marks&isCopy != 0)
 }
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by

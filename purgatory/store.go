@@ -29,6 +29,10 @@ const (
 	reloadedClass = delayClasses - 3
 	// copiesClass is the class of copies that were read for their deadlines. They are due soon, and are not moved.
 	copiesClass = delayClasses - 2
+	// tooLargeClass and tooLargeCopies are the classes of records, and of copies that were loaded to be moved again, that
+	// the runs topic has refused for their size: see Runs.setApart.
+	tooLargeClass  = delayClasses - 4
+	tooLargeCopies = delayClasses - 5
 	// idClass is the class of records with an id. Many of them are cancelled, so its chunks
 	// are compacted: see squeeze.
 	idClass = delayClasses
@@ -87,7 +91,7 @@ type store struct {
 	bytes    int64 // of all chunks
 	used     int64 // of them by records that are not released
 	live     int64 // records that are not released
-	movable  int64 // of used, by records that may be moved: they have no id, and are neither late nor held, nor copies that are due soon
+	movable  int64 // of used, by records that may be moved: they have no id, and are neither late nor held, nor copies that are due soon, nor too large
 	// retained is the size of records whose bytes somebody reads whatever becomes of them, once
 	// they are released; 0 before. No record with an id is among them.
 	retained map[location]int
@@ -127,7 +131,7 @@ func (s *store) count(ch *chunk, n int32, size int) {
 	ch.used += int32(size)
 	s.live += int64(n)
 	s.used += int64(size)
-	if ch.class < copiesClass {
+	if ch.class < tooLargeCopies || ch.class == reloadedClass {
 		s.movable += int64(size)
 	}
 }

@@ -130,7 +130,11 @@ func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset
 		case err != nil:
 			err = cluster.Allow(err, "Write on topic "+at.Topic)
 		}
-		c.troubles.answered(tp, err, time.Now())
+		if errors.Is(err, runs.ErrTooLarge) { // it takes others, and the keeper warns of its max.message.bytes
+			c.troubles.answered(tp, nil, time.Now())
+		} else {
+			c.troubles.answered(tp, err, time.Now())
+		}
 		if err != nil {
 			c.say("refused "+at.Topic, func() {
 				c.cfg.Log.Warn("runs topic refuses a record: it stays in memory, and is tried again", "topic", at.Topic, "partition", at.Partition, "err", err)
