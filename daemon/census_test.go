@@ -64,7 +64,7 @@ func (in *instance) count() (c census) {
 // bound that another test holds.
 var (
 	reused = []string{".out.dir.list", ".out.dir.free", ".queue.buf", ".flights.list", ".flights.free", ".out.slots", ".parking.wheel.", ".core.store.chunks", ".core.store.free",
-		".decompressor.scratch", ".out.results", ".out.scratch", knownTargets}
+		".decompressor.scratch", ".out.results", ".out.scratch", ".out.shares.oldest", knownTargets}
 	spoken     = []string{".core.out.stats.", ".drops.dead", ".loader.committed"} // the last by ingress partition
 	remembered = []string{".core.handovers"}
 )
