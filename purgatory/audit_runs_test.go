@@ -25,7 +25,7 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		bytes[c.from] += c.size
 		gathered += c.size
 		all++
-		if p := r.parts.list[c.from.slot]; r.now.MonotonicMs >= p.moved.answeredMs+silentMs {
+		if m := &r.parts.list[c.from.slot].moved; r.now.MonotonicMs >= min(m.answeredMs, m.gatheredMs)+silentMs {
 			silent.records++
 			silent.bytes += c.size
 		}
@@ -34,7 +34,7 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		if p == nil {
 			continue
 		}
-		before, stalled := int64(0), silence{}
+		before, waits := int64(0), silence{}
 		for _, list := range p.moved.gathered {
 			if len(list) == 0 {
 				r.Errorf("partition %d has gathered an empty list", p.Partition)
@@ -47,15 +47,15 @@ func (r *rig) auditRuns(n *census) (all int64) {
 				h := readHeader(r.store.at(w.loc))
 				before = w.deadlineMs
 				gathered += int64(h.total())
-				stalled.records, stalled.bytes = stalled.records+1, stalled.bytes+int64(h.total())
+				waits.records, waits.bytes = waits.records+1, waits.bytes+int64(h.total())
 				all++
 			}
 		}
-		if p.moved.gatheredBytes != stalled.bytes {
-			r.Errorf("partition %d counts %d bytes gathered, recount %d", p.Partition, p.moved.gatheredBytes, stalled.bytes)
+		if p.moved.gatheredBytes != waits.bytes {
+			r.Errorf("partition %d counts %d bytes gathered, recount %d", p.Partition, p.moved.gatheredBytes, waits.bytes)
 		}
-		if r.now.MonotonicMs >= p.moved.progressMs+silentMs {
-			silent.records, silent.bytes = silent.records+stalled.records, silent.bytes+stalled.bytes
+		if r.now.MonotonicMs >= p.moved.gatheredMs+silentMs || p.src.moving > 0 && r.now.MonotonicMs >= p.moved.answeredMs+silentMs {
+			silent.records, silent.bytes = silent.records+waits.records, silent.bytes+waits.bytes
 		}
 		if p.src.moving != moving[p.src] || p.moved.flyingBytes != bytes[p.src] {
 			r.Errorf("partition %d counts %d moves of %d bytes, recount %d of %d", p.Partition, p.src.moving, p.moved.flyingBytes, moving[p.src], bytes[p.src])

@@ -112,9 +112,6 @@ func (r *Runs) acked(p *partition, a *Answer, c *copying) bool {
 	r.lose(p, m.index.Lost())
 	m.asks = m.asks || m.index.Unsure() >= askUnsure
 	m.wary = m.wary && m.doubtful
-	if !m.doubtful {
-		m.progressMs = r.now.MonotonicMs
-	}
 	return !m.doubtful
 }
 

@@ -79,7 +79,7 @@ type moved struct {
 
 	gathered      [][]waiting // each ascending by deadline, and none is empty
 	gatheredBytes int64       // of those
-	progressMs    int64       // Clock.MonotonicMs of when something was gathered last, or a copy taken
+	gatheredMs    int64       // Clock.MonotonicMs of when something was gathered last
 
 	number  uint64 // of the run in hand
 	merging int64  // bytes of the small runs that become one, as Cleanings last saw them
@@ -170,7 +170,7 @@ func (r *Runs) Usable(topic string, usable bool) {
 // many runs that none may begin for others, copies may still be moved together.
 func (p *partition) movable(nowMs int64, again bool) bool {
 	m := &p.moved
-	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) || p.stalled(nowMs) {
+	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) || p.slow(nowMs) {
 		return false
 	}
 	return !m.index.Full() || again && !m.index.Overfull()
@@ -232,7 +232,7 @@ func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) boo
 	}
 	for p, list := range lists {
 		slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.deadlineMs, b.deadlineMs) })
-		p.moved.gathered, p.moved.progressMs = append(p.moved.gathered, list), r.now.MonotonicMs
+		p.moved.gathered, p.moved.gatheredMs = append(p.moved.gathered, list), r.now.MonotonicMs
 	}
 	if len(r.taken) > 0 {
 		r.parking.nextDueMs = 0
@@ -256,26 +256,34 @@ func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by
 // deadline. What is gathered is parked again where it has come too near its deadline, or its partition is silent.
+// Slow partitions get what others leave: theirs would fill the room, however soon others answer.
 func (r *Runs) Offer(out []Move, limit int) []Move {
 	r.giveUp()
 	s := r.silence()
 	limit = len(out) + max(min(limit, s.room(r.most, r.Flying())), 0)
-	n := len(r.parts.list)
 	r.first++
-	for i := range n {
-		p := r.parts.list[(r.first+i)%n]
-		if p == nil || p.src.gone || len(p.moved.gathered) == 0 {
-			continue
+	for _, slow := range []bool{false, true} {
+		for i := range r.parts.list {
+			p := r.parts.list[(r.first+i)%len(r.parts.list)]
+			if p == nil || p.src.gone || len(p.moved.gathered) == 0 || p.slow(r.now.MonotonicMs) != slow {
+				continue
+			}
+			out = r.offer(p, out, limit, s.crowded(r.most))
 		}
-		until := r.now.WallMs + tooNearMs
-		if p.silent(r.now.MonotonicMs) {
-			until = math.MaxInt64
-		}
-		r.scatter(p, until)
-		p.moved.wary = p.moved.wary || s.crowded(r.most) && p.src.moving == 0
-		for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
-			out = append(out, r.start(p))
-		}
+	}
+	return out
+}
+
+// offer is Offer of one partition, until out has limit copies; crowded says that much is silent.
+func (r *Runs) offer(p *partition, out []Move, limit int, crowded bool) []Move {
+	until := r.now.WallMs + tooNearMs
+	if p.silent(r.now.MonotonicMs) {
+		until = math.MaxInt64
+	}
+	r.scatter(p, until)
+	p.moved.wary = p.moved.wary || crowded && p.src.moving == 0
+	for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
+		out = append(out, r.start(p))
 	}
 	return out
 }
