@@ -85,3 +85,27 @@ func TestASlowPartitionOfTheRunsTopicKeepsNoOtherFromBeingMoved(t *testing.T) {
 		in.kill()
 	})
 }
+
+// TestAStopWhileLargeRecordsAreMovedRepeatsNothing: brokers answer each request within 200 ms.
+func TestAStopWhileLargeRecordsAreMovedRepeatsNothing(t *testing.T) {
+	onTwoBrokers(t, func(w *fixture, in *instance) {
+		w.slowCopies(1, 200*time.Millisecond)
+		const each = 260
+		began := time.Now()
+		for p := range int32(2) {
+			w.Produce(dense(p, each, 64<<10, "2h")...)
+		}
+		w.Until(time.Minute, "something is moved", func() bool { n, _, _, _ := in.runsCount(); return n > 20 })
+		stops := time.Now()
+		in.stop()
+		if took := time.Since(stops); took > time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		in = w.start("LAYOVER_MAX_PARKED_BYTES=64Mi", "LAYOVER_LANES=1")
+		time.Sleep(time.Until(began.Add(2*time.Hour + 5*time.Minute)))
+		if n := len(w.all(egress)); n != 2*each {
+			t.Errorf("%d records are delivered, want %d", n, 2*each)
+		}
+		in.stop()
+	})
+}

@@ -3,11 +3,14 @@ package purgatory
 // auditRuns recounts what is on its way to the runs topics, and returns how many records it is.
 func (r *rig) auditRuns(n *census) (all int64) {
 	r.Helper()
-	moving, bytes, gathered := map[*source]int{}, map[*source]int64{}, int64(0)
+	moving, alone, bytes, gathered := map[*source]int{}, map[*source]int{}, map[*source]int64{}, int64(0)
 	silent := silence{} // as far as it counts among what is gathered
 	for id, c := range r.runs.flying {
 		if c.from == nil {
 			continue
+		}
+		if c.size > AloneBytes {
+			alone[c.from]++
 		}
 		if moving[c.from]++; c.given { // whoever has the record now counts it
 			bytes[c.from] += c.size
@@ -56,6 +59,9 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		}
 		if r.now.MonotonicMs >= p.moved.gatheredMs+silentMs || p.src.moving > 0 && r.now.MonotonicMs >= p.moved.answeredMs+silentMs {
 			silent.records, silent.bytes = silent.records+waits.records, silent.bytes+waits.bytes
+		}
+		if n := alone[p.src]; p.moved.flyingAlone != n || n > aloneInFlight {
+			r.Errorf("partition %d counts %d large copies in flight, recount %d", p.Partition, p.moved.flyingAlone, n)
 		}
 		if p.src.moving != moving[p.src] || p.moved.flyingBytes != bytes[p.src] {
 			r.Errorf("partition %d counts %d moves of %d bytes, recount %d of %d", p.Partition, p.src.moving, p.moved.flyingBytes, moving[p.src], bytes[p.src])

@@ -11,6 +11,12 @@ const (
 	giveUpMs = 2000
 	// giveUpEveryMs is the time between two looks for such.
 	giveUpEveryMs = 500
+
+	// AloneBytes is the size of a record above which its copy may get a batch of its own. Of these a client has one in
+	// flight at a time, and keeps the others in a queue. Here they can be given up, so it gets aloneInFlight of each
+	// partition: the second is sent with the answer to the first.
+	AloneBytes    = 59 << 10
+	aloneInFlight = 2
 )
 
 // copying is a copy in flight.
@@ -55,7 +61,7 @@ func (r *Runs) moved(a *Answer) {
 	p := r.parts.list[c.from.slot]
 	m := &p.moved
 	c.from.moving--
-	m.flyingBytes -= c.size
+	m.fly(-1, c.size)
 	m.answeredMs = r.now.MonotonicMs
 	if c.given {
 		m.given--
@@ -131,6 +137,25 @@ func (r *Runs) refused(m *moved, a *Answer, size int64) {
 // takesSize reports whether a copy of a record of that size may be written.
 func (m *moved) takesSize(size, nowMs int64) bool {
 	return nowMs >= m.tooLargeUntil || size < m.tooLarge
+}
+
+// takes reports whether one more copy of a partition may be in flight.
+func (r *Runs) takes(p *partition) bool {
+	m := &p.moved
+	if m.index.Unsure() >= mostUnsure { // the log is asked
+		return false
+	}
+	more := !m.wary && m.flyingBytes < copiesInFlight && m.flyingAlone < aloneInFlight
+	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (more || p.src.moving == 0) &&
+		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
+}
+
+// fly counts a copy that is sent, or -1 for one that is answered.
+func (m *moved) fly(n int, size int64) {
+	m.flyingBytes += int64(n) * size
+	if size > AloneBytes {
+		m.flyingAlone += n
+	}
 }
 
 // giveUp parks records again that are due soon and whose copies are not answered: the client sends

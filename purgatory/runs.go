@@ -85,6 +85,7 @@ type moved struct {
 	merging int64  // bytes of the small runs that become one, as Cleanings last saw them
 
 	flyingBytes int64
+	flyingAlone int   // copies in flight of more than AloneBytes
 	given       int   // copies in flight whose records are parked again
 	givenBytes  int64 // of those
 	answeredMs  int64 // Clock.MonotonicMs of the last answer to a copy, or of the first copy since none was in flight
@@ -288,16 +289,6 @@ func (r *Runs) offer(p *partition, out []Move, limit int, crowded bool) []Move {
 	return out
 }
 
-// takes reports whether one more copy of a partition may be in flight.
-func (r *Runs) takes(p *partition) bool {
-	m := &p.moved
-	if m.index.Unsure() >= mostUnsure { // the log is asked
-		return false
-	}
-	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (m.flyingBytes < copiesInFlight && !m.wary || p.src.moving == 0) &&
-		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
-}
-
 // start puts the gathered record in flight that is due first.
 func (r *Runs) start(p *partition) Move {
 	m := &p.moved
@@ -313,7 +304,7 @@ func (r *Runs) start(p *partition) Move {
 		r.flying = append(r.flying, copying{})
 	}
 	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, origin: h.offset, to: m.index, epoch: m.index.LeaderEpoch(), place: h.place()}
-	m.flyingBytes += size
+	m.fly(1, size)
 	if p.src.moving == 0 {
 		m.answeredMs = r.now.MonotonicMs
 	}
