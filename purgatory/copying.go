@@ -1,10 +1,6 @@
 package purgatory
 
-import (
-	"slices"
-
-	"layover/purgatory/far"
-)
+import "layover/purgatory/far"
 
 const (
 	// giveUpMs is how long before its deadline a record is parked again whose copy is not answered.
@@ -31,6 +27,7 @@ type copying struct {
 	epoch      int32 // of that, when it was sent
 	place      place
 	given      bool // the record was parked again, and its bytes are retained until the answer
+	stays      bool // then it has stayed unfinished, and was in no log: see stays
 }
 
 // Answer is how a Move ended.
@@ -180,23 +177,37 @@ func (r *Runs) giveUp() {
 	}
 }
 
-// gives reports whether a copy is in flight of what is at a place, and was parked again.
-func (r *Runs) gives(p *partition, at place) bool {
-	return p.moved.given > 0 && slices.ContainsFunc(r.flying, func(c copying) bool { return c.given && c.from == p.src && c.place == at })
+// givenUp returns the copy in flight of what is at a place, and was parked again; nil where none is.
+func (r *Runs) givenUp(p *partition, at place) *copying {
+	for id := range r.flying {
+		if c := &r.flying[id]; c.given && c.from == p.src && c.place == at {
+			return c
+		}
+	}
+	return nil
 }
 
 // lateAnswer takes the answer to the copy of a record that was parked again. Where the record has
-// its outcome by now, the copy has it as well. Else both count.
+// its outcome by now, the copy has it as well. Else both count. Of one that stays unfinished and is in
+// no log, the copy counts alone, and without it the record is lost.
 func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
 	r.store.letGo(c.loc)
 	m := &p.moved
-	switch {
-	case p.src.gone:
+	if p.src.gone {
 		r.parts.retire(c.from)
 		return
-	case !r.acked(p, a, c):
+	}
+	acked := r.acked(p, a, c)
+	if !acked {
 		r.refused(m, a, c.size)
-	case p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
+	}
+	switch copyAt, _ := c.place.inRuns(); {
+	case c.stays:
+		m.ended(copyAt)
+		if !a.Acked { // else it is there, whatever log that is by now
+			r.lose(p, 1)
+		}
+	case acked && p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
 		m.index.Finish(a.Offset)
 		p.commit.dirty = true
 	}
