@@ -80,8 +80,8 @@ func TestARecordIsPackedUntilItFits(t *testing.T) {
 		}
 		return len(z.EncodeAll(src, nil))
 	}
-	far, text := repeating(2<<20), rows(2<<20)
-	best := size(text, zstd.WithWindowSize(2<<20), zstd.WithEncoderLevel(zstd.SpeedBestCompression))
+	far, text := repeating(2<<20), rows(512<<10)
+	best := size(text, zstd.WithWindowSize(512<<10), zstd.WithEncoderLevel(zstd.SpeedBestCompression))
 	for name, c := range map[string]struct {
 		src        []byte
 		room       int64
@@ -110,7 +110,7 @@ func TestARecordIsPackedUntilItFits(t *testing.T) {
 
 // TestPackingTakesNoMoreThanItsRoom: a container may have no more memory.
 func TestPackingTakesNoMoreThanItsRoom(t *testing.T) {
-	src := rows(8 << 20)
+	src := make([]byte, 8<<20)
 	for room, most := range map[int64]uint64{0: 13 << 20, bestTakes - 1: 13 << 20, bestTakes: 13<<20 + bestTakes} {
 		p := NewPacker(room)
 		quick, _ := p.quick.Compress(new(bytes.Buffer), src)
