@@ -45,8 +45,8 @@ const fetchShare = 256
 // names have an eighth of the bound, so that they alone do not make reading pause.
 const nameBytes = 640
 
-// packShare is how many of its parts there are to the memory that packing one record may take which does not fit
-// otherwise.
+// packShare divides the memory bound: packing one record may take that much beside it, where the record fits into its
+// topic in no other way.
 const packShare = 4
 
 // usualBatch is Kafka's default of the largest batch with what its records take

@@ -20,7 +20,7 @@ type Config struct {
 	Compression []kgo.CompressionCodec
 	// MaxBatchBytes returns a topic's max.message.bytes.
 	MaxBatchBytes func(topic string) int32
-	// MaxAloneBytes is the same for a record that is sent alone; nil: MaxBatchBytes, where that is less for others.
+	// MaxAloneBytes is the same for a batch of one record that is sent alone; nil: MaxBatchBytes, which may be less.
 	MaxAloneBytes func(topic string) int32
 	Packer        *Packer // nil: one of its own
 	MaxBuffered   int     // records that the caller may have in flight

@@ -217,6 +217,9 @@ func (r *Runs) GatherCopies(afterMs int64, budget int) (more bool) {
 
 func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) bool) (gathered int64, more bool) {
 	r.giveUp() // nothing is offered before the end of the pass
+	if !r.parts.some(func(p *partition) bool { return p.movable(r.now.MonotonicMs, true) }) {
+		return 0, false // a look at all that is parked would be in vain, as where the only partition is slow
+	}
 	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, wanted, r.taken[:0])
 	lists := make(map[*partition][]waiting)
 	for _, payload := range r.taken {
