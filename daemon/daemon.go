@@ -60,6 +60,7 @@ type Daemon struct {
 	asking       *kgo.Client // for questions about the cluster, no data
 	watcher      *cluster.Watcher
 	consumer     *consumer.Consumer
+	packer       *producer.Packer
 	producers    []*producer.Producer
 	journal      *journal.Journal
 	copies       *copies.Copies
@@ -103,6 +104,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Runs: cfg.HasRuns, Names: sizes.names,
 		Refused: d.refused, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
+	d.packer = producer.NewPacker(cfg.MaxParkedBytes / packShare)
 	d.router = newRouter(cfg.Lanes)
 	d.held = holdings{bytes: make(map[purgatory.TargetName][]purgatory.ShareBytes), lanes: cfg.Lanes}
 	d.backpressure = &backpressure{limit: func() int64 { return sizes.pauseAt(d.watcher.Brokers()) }, names: d.nameBytes, holding: lane.NewHolding(), log: d.log, runs: cfg.RunsOn()}
@@ -148,7 +150,7 @@ func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
 				}
 				return d.watcher.MaxBatchBytes(topic)
 			},
-			MaxBuffered: maxBuffered, Compression: d.compression(),
+			MaxBuffered: maxBuffered, Compression: d.compression(), Packer: d.packer,
 			Options: func(suffix string) []kgo.Opt { return kafka(fmt.Sprintf("lane-%d%s", i, suffix)) },
 		})
 		if err != nil {

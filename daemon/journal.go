@@ -22,8 +22,8 @@ func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
 			}
 			return d.journal.MaxBatch(topic)
 		},
-		MaxBuffered: 1 << 16,
-		Options:     func(suffix string) []kgo.Opt { return kafka("journal" + suffix) },
+		MaxBuffered: 1 << 16, Packer: d.packer,
+		Options: func(suffix string) []kgo.Opt { return kafka("journal" + suffix) },
 	})
 	if err != nil {
 		return err

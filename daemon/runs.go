@@ -41,8 +41,8 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
 		return min(copies.BatchBytes, d.journal.MaxBatch(topic))
 	}
 	p, err := producer.New(producer.Config{
-		MaxBatchBytes: together,
-		MaxBuffered:   runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
+		MaxBatchBytes: together, MaxAloneBytes: d.journal.MaxBatch, Packer: d.packer,
+		MaxBuffered: runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
 		Options: func(suffix string) []kgo.Opt { return kafka("runs" + suffix) },
 	})
 	if err != nil {

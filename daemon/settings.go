@@ -45,6 +45,10 @@ const fetchShare = 256
 // names have an eighth of the bound, so that they alone do not make reading pause.
 const nameBytes = 640
 
+// packShare divides the memory bound: packing one record may take that much beside it, where the record fits into its
+// topic in no other way.
+const packShare = 4
+
 // usualBatch is Kafka's default of the largest batch with what its records take
 // once they are read, in bytes.
 const usualBatch = 5 << 18

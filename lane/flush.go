@@ -48,7 +48,7 @@ const (
 
 // flush moves records that are due far off to the runs topics. One flush takes records out of the
 // wheel, the farthest first, then writes them as copies in the order of their deadlines, then a
-// directory. There is one at a time.
+// directory. There is one at a time, beside what slow partitions have left of those before.
 type flush struct {
 	core     *purgatory.Core
 	box      *mailbox
@@ -64,6 +64,7 @@ type flush struct {
 	gathering bool  // it takes records out of the wheel
 	target    int64 // bytes at which that ends
 	kept      bool  // it is for what ingress has to keep, whatever the memory
+	urgent    bool  // of what is on its way some was kept: none is held back
 	copies    bool  // it is for what was loaded to be moved again
 	horizon   time.Duration
 	near      time.Duration // the horizon of what is old
@@ -171,6 +172,7 @@ func (f *flush) begins(now time.Time, ahead time.Duration) bool {
 	f.copies = false
 	switch {
 	case f.kept:
+		f.urgent = true
 	case full && !f.squeezed && f.core.Runs().Squeeze(share/squeezeShare):
 		f.squeezing, f.before = true, used
 		return false
@@ -232,7 +234,7 @@ func (f *flush) behind() purgatory.Kept {
 // before others. What ingress has to keep is not held back: it might be deleted there.
 func (f *flush) offer(now time.Time) (more bool) {
 	r, most := f.core.Runs(), f.cfg.Runs.InFlight
-	if !f.kept {
+	if f.urgent = f.urgent && r.Underway(); !f.urgent {
 		most = f.throttle.most(now, most, f.pressure.whole(), f.pressure.share())
 	}
 	room := max(most-r.Answering(), 0)

@@ -86,3 +86,37 @@ func TestAPartitionThatRefusesCopiesKeepsNoOtherFromMoving(t *testing.T) {
 	long.Only(t)
 	keepsNoOther(t, true, func(*rig) {}, func(*rig, *shelf) { time.Sleep(10 * time.Second) })
 }
+
+// TestARunsPartitionThatIsSlowKeepsNoOtherFromBeingMoved: copies of partition 0 are taken one by one, in five seconds each.
+// Memory is nearly full of them when partition 1 gets records.
+func TestARunsPartitionThatIsSlowKeepsNoOtherFromBeingMoved(t *testing.T) {
+	const share, each = 4 << 20, 600
+	plant := func(p int, s *shelf) {
+		if p == 0 {
+			s.takes = 5 * time.Second
+		}
+	}
+	manyShelves(t, 2, 4, share, plant, func(r *rig, m *shelves) {
+		m.alone.Store(r)
+		add := func(p int32, n int, wait time.Duration) {
+			for i := range int64(n) {
+				rec := r.record(i, wait)
+				rec.Partition, rec.Value = p, make([]byte, 2500)
+				r.fetched(assignment(p, 1), rec)
+			}
+		}
+		add(0, 880, 20*time.Hour)
+		time.Sleep(15 * time.Second)
+		add(1, each, 5*time.Hour)
+		full := 0
+		for range 1200 {
+			time.Sleep(time.Second)
+			if r.Bytes() > share*7/8 {
+				full++
+			}
+		}
+		if n := r.moved(m.list[1]); n == 0 || full > 30 {
+			r.Errorf("memory is full for %d s, with %d of %d records of partition 1 moved, and %d of partition 0", full, n, each, r.moved(m.list[0]))
+		}
+	})
+}

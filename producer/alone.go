@@ -73,8 +73,7 @@ func (p *Producer) largeClient() (*kgo.Client, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&stalePurger{producer: p}),
-			kgo.ProducerBatchCompression(kgo.ZstdCompression().WithLevel(bestCompression), kgo.SnappyCompression()))
+		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
 		if err != nil {
 			return nil, err
 		}

@@ -16,11 +16,14 @@ import (
 // Config is the parameters of a Producer.
 type Config struct {
 	// Compression are the codecs in order of preference; a broker that is too old for
-	// one gets the next. Records that are sent alone get the best one there is.
+	// one gets the next. Records that are sent alone are packed by Packer.
 	Compression []kgo.CompressionCodec
 	// MaxBatchBytes returns a topic's max.message.bytes.
 	MaxBatchBytes func(topic string) int32
-	MaxBuffered   int // records that the caller may have in flight
+	// MaxAloneBytes is the same for a batch of one record that is sent alone; nil: MaxBatchBytes, which may be less.
+	MaxAloneBytes func(topic string) int32
+	Packer        *Packer // nil: one of its own
+	MaxBuffered   int     // records that the caller may have in flight
 	// Linger is how long a record waits for others that go to its partition.
 	Linger time.Duration
 	// Options returns brokers, logger, hooks, back-off; suffix tells the clients of
@@ -36,10 +39,10 @@ type Producer struct {
 	closed atomic.Bool
 
 	mu sync.Mutex // guards large, waiting and stale
-	// large sends one record a batch, of any size, with the best compression. A client
+	// large sends one record a batch, of any size, packed until it fits. A client
 	// compares its limit with the size before compression: a record that compresses well
-	// needs a client without a limit. A record that fitted into the ingress topic with
-	// the best codec has to fit again.
+	// needs a client without a limit. A record that fitted into the ingress topic is to
+	// fit again, whoever packed it.
 	large   *kgo.Client
 	waiting map[offsets.TopicPartition][]single // for the one in flight, of partitions that have one
 	stale   map[staleTopic]bool                 // topics whose purge is underway
@@ -56,11 +59,14 @@ type staleTopic struct {
 // upper bound for one batch.
 const largestBatch = 1<<30 - 4096
 
-// bestCompression is the level of zstd for records that may fit only just.
-const bestCompression = 19
-
 // New returns a producer. It does not wait for Kafka.
 func New(cfg Config) (*Producer, error) {
+	if cfg.Packer == nil {
+		cfg.Packer = NewPacker(bestTakes)
+	}
+	if cfg.MaxAloneBytes == nil {
+		cfg.MaxAloneBytes = cfg.MaxBatchBytes
+	}
 	p := &Producer{cfg: cfg, waiting: make(map[offsets.TopicPartition][]single), stale: make(map[staleTopic]bool)}
 	var err error
 	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {

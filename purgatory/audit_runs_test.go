@@ -3,11 +3,14 @@ package purgatory
 // auditRuns recounts what is on its way to the runs topics, and returns how many records it is.
 func (r *rig) auditRuns(n *census) (all int64) {
 	r.Helper()
-	moving, bytes, gathered := map[*source]int{}, map[*source]int64{}, int64(0)
+	moving, alone, bytes, gathered := map[*source]int{}, map[*source]int{}, map[*source]int64{}, int64(0)
 	silent := silence{} // as far as it counts among what is gathered
 	for id, c := range r.runs.flying {
 		if c.from == nil {
 			continue
+		}
+		if c.size > AloneBytes {
+			alone[c.from]++
 		}
 		if moving[c.from]++; c.given { // whoever has the record now counts it
 			bytes[c.from] += c.size
@@ -25,7 +28,7 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		bytes[c.from] += c.size
 		gathered += c.size
 		all++
-		if p := r.parts.list[c.from.slot]; r.now.MonotonicMs >= p.moved.answeredMs+silentMs {
+		if m := &r.parts.list[c.from.slot].moved; r.now.MonotonicMs >= min(m.answeredMs, m.gatheredMs)+silentMs {
 			silent.records++
 			silent.bytes += c.size
 		}
@@ -34,7 +37,7 @@ func (r *rig) auditRuns(n *census) (all int64) {
 		if p == nil {
 			continue
 		}
-		before, stalled := int64(0), silence{}
+		before, waits := int64(0), silence{}
 		for _, list := range p.moved.gathered {
 			if len(list) == 0 {
 				r.Errorf("partition %d has gathered an empty list", p.Partition)
@@ -47,15 +50,18 @@ func (r *rig) auditRuns(n *census) (all int64) {
 				h := readHeader(r.store.at(w.loc))
 				before = w.deadlineMs
 				gathered += int64(h.total())
-				stalled.records, stalled.bytes = stalled.records+1, stalled.bytes+int64(h.total())
+				waits.records, waits.bytes = waits.records+1, waits.bytes+int64(h.total())
 				all++
 			}
 		}
-		if p.moved.gatheredBytes != stalled.bytes {
-			r.Errorf("partition %d counts %d bytes gathered, recount %d", p.Partition, p.moved.gatheredBytes, stalled.bytes)
+		if p.moved.gatheredBytes != waits.bytes {
+			r.Errorf("partition %d counts %d bytes gathered, recount %d", p.Partition, p.moved.gatheredBytes, waits.bytes)
 		}
-		if r.now.MonotonicMs >= p.moved.progressMs+silentMs {
-			silent.records, silent.bytes = silent.records+stalled.records, silent.bytes+stalled.bytes
+		if r.now.MonotonicMs >= p.moved.gatheredMs+silentMs || p.src.moving > 0 && r.now.MonotonicMs >= p.moved.answeredMs+silentMs {
+			silent.records, silent.bytes = silent.records+waits.records, silent.bytes+waits.bytes
+		}
+		if n := alone[p.src]; p.moved.flyingAlone != n || n > aloneInFlight {
+			r.Errorf("partition %d counts %d large copies in flight, recount %d", p.Partition, p.moved.flyingAlone, n)
 		}
 		if p.src.moving != moving[p.src] || p.moved.flyingBytes != bytes[p.src] {
 			r.Errorf("partition %d counts %d moves of %d bytes, recount %d of %d", p.Partition, p.src.moving, p.moved.flyingBytes, moving[p.src], bytes[p.src])

@@ -1,16 +1,18 @@
 package purgatory
 
-import (
-	"slices"
-
-	"layover/purgatory/far"
-)
+import "layover/purgatory/far"
 
 const (
 	// giveUpMs is how long before its deadline a record is parked again whose copy is not answered.
 	giveUpMs = 2000
 	// giveUpEveryMs is the time between two looks for such.
 	giveUpEveryMs = 500
+
+	// AloneBytes is the size of a record above which its copy may get a batch of its own. Of these a client has one in
+	// flight at a time, and keeps the others in a queue. Here they can be given up, so it gets aloneInFlight of each
+	// partition: the second is sent with the answer to the first.
+	AloneBytes    = 59 << 10
+	aloneInFlight = 2
 )
 
 // copying is a copy in flight.
@@ -25,6 +27,7 @@ type copying struct {
 	epoch      int32 // of that, when it was sent
 	place      place
 	given      bool // the record was parked again, and its bytes are retained until the answer
+	stays      bool // then it has stayed unfinished, and was in no log: see stays
 }
 
 // Answer is how a Move ended.
@@ -55,7 +58,7 @@ func (r *Runs) moved(a *Answer) {
 	p := r.parts.list[c.from.slot]
 	m := &p.moved
 	c.from.moving--
-	m.flyingBytes -= c.size
+	m.fly(-1, c.size)
 	m.answeredMs = r.now.MonotonicMs
 	if c.given {
 		m.given--
@@ -118,9 +121,6 @@ func (r *Runs) acked(p *partition, a *Answer, c *copying) bool {
 	r.lose(p, m.index.Lost())
 	m.asks = m.asks || m.index.Unsure() >= askUnsure
 	m.wary = m.wary && m.doubtful
-	if !m.doubtful {
-		m.progressMs = r.now.MonotonicMs
-	}
 	return !m.doubtful
 }
 
@@ -162,6 +162,25 @@ func (s *store) tooLarge(loc location) bool {
 	return classNo == tooLargeClass || classNo == tooLargeCopies
 }
 
+// takes reports whether one more copy of a partition may be in flight.
+func (r *Runs) takes(p *partition) bool {
+	m := &p.moved
+	if m.index.Unsure() >= mostUnsure { // the log is asked
+		return false
+	}
+	more := !m.wary && m.flyingBytes < copiesInFlight && m.flyingAlone < aloneInFlight
+	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (more || p.src.moving == 0) &&
+		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
+}
+
+// fly counts a copy that is sent, or -1 for one that is answered.
+func (m *moved) fly(n int, size int64) {
+	m.flyingBytes += int64(n) * size
+	if size > AloneBytes {
+		m.flyingAlone += n
+	}
+}
+
 // giveUp parks records again that are due soon and whose copies are not answered: the client sends
 // those without end. Their bytes stay, for the client reads them.
 func (r *Runs) giveUp() {
@@ -184,23 +203,37 @@ func (r *Runs) giveUp() {
 	}
 }
 
-// gives reports whether a copy is in flight of what is at a place, and was parked again.
-func (r *Runs) gives(p *partition, at place) bool {
-	return p.moved.given > 0 && slices.ContainsFunc(r.flying, func(c copying) bool { return c.given && c.from == p.src && c.place == at })
+// givenUp returns the copy in flight of what is at a place, and was parked again; nil where none is.
+func (r *Runs) givenUp(p *partition, at place) *copying {
+	for id := range r.flying {
+		if c := &r.flying[id]; c.given && c.from == p.src && c.place == at {
+			return c
+		}
+	}
+	return nil
 }
 
 // lateAnswer takes the answer to the copy of a record that was parked again. Where the record has
-// its outcome by now, the copy has it as well. Else both count.
+// its outcome by now, the copy has it as well. Else both count. Of one that stays unfinished and is in
+// no log, the copy counts alone, and without it the record is lost.
 func (r *Runs) lateAnswer(p *partition, a *Answer, c *copying) {
 	r.store.letGo(c.loc)
 	m := &p.moved
-	switch {
-	case p.src.gone:
+	if p.src.gone {
 		r.parts.retire(c.from)
 		return
-	case !r.acked(p, a, c):
+	}
+	acked := r.acked(p, a, c)
+	if !acked {
 		r.refused(m, a, c)
-	case p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
+	}
+	switch copyAt, _ := c.place.inRuns(); {
+	case c.stays:
+		m.ended(copyAt)
+		if !a.Acked { // else it is there, whatever log that is by now
+			r.lose(p, 1)
+		}
+	case acked && p.isFinished(c.place) && c.epoch == m.index.LeaderEpoch(): // else another may stand there
 		m.index.Finish(a.Offset)
 		p.commit.dirty = true
 	}

@@ -3,6 +3,7 @@ package purgatory
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -178,4 +179,31 @@ func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
 	answer(again[1:], Answer{Acked: true, Offset: 3, Bytes: 9})
 	moves()
 	w.audit()
+}
+
+// TestOfLargeCopiesTwoOfAPartitionAreInFlight: the client sends them one by one. The rest stays gathered, which a revoke
+// gives up at once. Another partition has its own two, and small records have the room that large ones leave.
+func TestOfLargeCopiesTwoOfAPartitionAreInFlight(t *testing.T) {
+	h := newHush(t, 100)
+	h.begin(0, 0)
+	h.begin(1, 0)
+	for no := range int32(2) {
+		for i := range int64(5) {
+			h.take(no, 1, h.arrival(i, 30*24*3_600_000+i, "0 "+strings.Repeat("x", AloneBytes)))
+		}
+	}
+	h.mustTake(1, 1, 30*24*3_600_000, 5, 6, 7)
+	moves := h.flush(2)
+	if h.audit(); len(moves) != 2+3+2 {
+		t.Fatalf("%d copies are in flight, want two large ones of each partition and three small ones", len(moves))
+	}
+	h.answer(moves[0])
+	if more := h.flush(2); len(more) != 1 || more[0].Partition != moves[0].Partition {
+		t.Errorf("an answer has %v sent, want one more of its partition", more)
+	}
+	h.audit()
+	h.Revoke(partitionOf(0), 1)
+	if n := h.Draining(partitionOf(0), 1); n != 2 || len(h.Runs().Offer(nil, 9)) != 0 {
+		t.Errorf("a revoke waits for %d copies", n)
+	}
 }

@@ -37,9 +37,9 @@ func (w *ways) moveAll() (n int) {
 
 // TestCopiesInFlightAreBoundedByTheirBytes, and one may be that is larger than the bound.
 func TestCopiesInFlightAreBoundedByTheirBytes(t *testing.T) {
-	for size, most := range map[int]int{100_000: copiesInFlight/100_000 + 1, copiesInFlight * 2: 1} {
+	for size, most := range map[int]int{50_000: copiesInFlight/50_000 + 1, copiesInFlight * 2: 1} {
 		w := movable(t, 0)
-		for o := range int64(60) {
+		for o := range int64(100) {
 			if size > copiesInFlight && o > 2 {
 				break
 			}

@@ -16,7 +16,8 @@ func (r *Runs) Known() (n int) {
 	return n
 }
 
-// MovingBytes returns the bytes of records that are gathered or in flight to runs partitions that answer.
+// MovingBytes returns the bytes of records that are gathered or in flight to runs partitions that are neither silent nor
+// slow.
 func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 
 // MovableBytes returns the bytes of records that may be moved, however soon they are due, without those on their way.
@@ -59,8 +60,11 @@ func (r *Runs) ReloadedBytes() int64 { return r.store.usedBy(reloadedClass) }
 // PutBackBytes returns the bytes of copies in memory that are late and wait for their instant of the catch-up.
 func (r *Runs) PutBackBytes() int64 { return r.parking.catching.copies }
 
-// Moving reports whether anything is gathered, or in flight to runs partitions that answer.
+// Moving reports whether anything is gathered or in flight that a flush waits for.
 func (r *Runs) Moving() bool { return r.stats.Gathered > r.silence().records }
+
+// Underway reports whether anything is gathered or in flight, also to partitions that no flush waits for.
+func (r *Runs) Underway() bool { return r.stats.Gathered > 0 }
 
 // Flying returns how many copies are in flight.
 func (r *Runs) Flying() int { return len(r.flying) - len(r.free) }

@@ -124,16 +124,19 @@ func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *off
 }
 
 // stays notes that what is at a place stays unfinished, and is in memory no more: its partition is halted. A stale
-// copy is lost by that, unless a copy of it is on its way. It is not taken for one where another copy in memory stands
+// copy is lost by that, or with the refusal of a copy of it that is on its way. It is not taken for one where another copy in memory stands
 // at its offset.
 func (r *Runs) stays(p *partition, at place) {
 	m := &p.moved
 	copyAt, ok := at.inRuns()
-	switch {
-	case !ok:
-	case m.stale[copyAt] == 0 || m.holds(copyAt):
+	if !ok {
+		return
+	}
+	if m.stale[copyAt] == 0 || m.holds(copyAt) {
 		m.halted.Finish(copyAt + 1)
-	case !r.gives(p, at):
+	} else if c := r.givenUp(p, at); c != nil {
+		c.stays = true
+	} else {
 		m.ended(copyAt)
 		r.lose(p, 1)
 	}

@@ -81,12 +81,13 @@ type moved struct {
 
 	gathered      [][]waiting // each ascending by deadline, and none is empty
 	gatheredBytes int64       // of those
-	progressMs    int64       // Clock.MonotonicMs of when something was gathered last, or a copy taken
+	gatheredMs    int64       // Clock.MonotonicMs of when something was gathered last
 
 	number  uint64 // of the run in hand
 	merging int64  // bytes of the small runs that become one, as Cleanings last saw them
 
 	flyingBytes int64
+	flyingAlone int   // copies in flight of more than AloneBytes
 	given       int   // copies in flight whose records are parked again
 	givenBytes  int64 // of those
 	answeredMs  int64 // Clock.MonotonicMs of the last answer to a copy, or of the first copy since none was in flight
@@ -170,7 +171,7 @@ func (r *Runs) Usable(topic string, usable bool) {
 // many runs that none may begin for others, copies may still be moved together.
 func (p *partition) movable(nowMs int64, again bool) bool {
 	m := &p.moved
-	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) || p.stalled(nowMs) {
+	if m.index == nil || !m.usable || m.doubtful || p.src.draining || nowMs < m.pauseUntil || p.silent(nowMs) || p.slow(nowMs) {
 		return false
 	}
 	return !m.index.Full() || again && !m.index.Overfull()
@@ -216,6 +217,9 @@ func (r *Runs) GatherCopies(afterMs int64, budget int) (more bool) {
 
 func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) bool) (gathered int64, more bool) {
 	r.giveUp() // nothing is offered before the end of the pass
+	if !r.parts.some(func(p *partition) bool { return p.movable(r.now.MonotonicMs, true) }) {
+		return 0, false // a look at all that is parked would be in vain, as where the only partition is slow
+	}
 	r.taken, more = r.parking.wheel.TakeFarthest(max(afterMs, r.now.WallMs+tooNearMs), budget, wanted, r.taken[:0])
 	lists := make(map[*partition][]waiting)
 	for _, payload := range r.taken {
@@ -232,7 +236,7 @@ func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) boo
 	}
 	for p, list := range lists {
 		slices.SortStableFunc(list, func(a, b waiting) int { return cmp.Compare(a.deadlineMs, b.deadlineMs) })
-		p.moved.gathered, p.moved.progressMs = append(p.moved.gathered, list), r.now.MonotonicMs
+		p.moved.gathered, p.moved.gatheredMs = append(p.moved.gathered, list), r.now.MonotonicMs
 	}
 	if len(r.taken) > 0 {
 		r.parking.nextDueMs = 0
@@ -255,38 +259,36 @@ func (r *Runs) mayMove(payload uint64) (h header, may bool) {
 
 // Offer appends to out at most limit copies to be produced now, those of each partition by
 // deadline. What is gathered is parked again where it has come too near its deadline, or its partition is silent.
+// Slow partitions get what others leave: theirs would fill the room, however soon others answer.
 func (r *Runs) Offer(out []Move, limit int) []Move {
 	r.giveUp()
 	s := r.silence()
 	limit = len(out) + max(min(limit, s.room(r.most, r.Flying())), 0)
-	n := len(r.parts.list)
 	r.first++
-	for i := range n {
-		p := r.parts.list[(r.first+i)%n]
-		if p == nil || p.src.gone || len(p.moved.gathered) == 0 {
-			continue
-		}
-		until := r.now.WallMs + tooNearMs
-		if p.silent(r.now.MonotonicMs) {
-			until = math.MaxInt64
-		}
-		r.scatter(p, until)
-		p.moved.wary = p.moved.wary || s.crowded(r.most) && p.src.moving == 0
-		for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
-			out = append(out, r.start(p))
+	for _, slow := range []bool{false, true} {
+		for i := range r.parts.list {
+			p := r.parts.list[(r.first+i)%len(r.parts.list)]
+			if p == nil || p.src.gone || len(p.moved.gathered) == 0 || p.slow(r.now.MonotonicMs) != slow {
+				continue
+			}
+			out = r.offer(p, out, limit, s.crowded(r.most))
 		}
 	}
 	return out
 }
 
-// takes reports whether one more copy of a partition may be in flight.
-func (r *Runs) takes(p *partition) bool {
-	m := &p.moved
-	if m.index.Unsure() >= mostUnsure { // the log is asked
-		return false
+// offer is Offer of one partition, until out has limit copies; crowded says that much is silent.
+func (r *Runs) offer(p *partition, out []Move, limit int, crowded bool) []Move {
+	until := r.now.WallMs + tooNearMs
+	if p.silent(r.now.MonotonicMs) {
+		until = math.MaxInt64
 	}
-	return !p.src.draining && !m.doubtful && r.now.MonotonicMs >= m.pauseUntil && (m.flyingBytes < copiesInFlight && !m.wary || p.src.moving == 0) &&
-		int64(p.src.moving)+m.uncommitted+m.committing < movedUncommitted
+	r.scatter(p, until)
+	p.moved.wary = p.moved.wary || crowded && p.src.moving == 0
+	for len(out) < limit && len(p.moved.gathered) > 0 && r.takes(p) {
+		out = append(out, r.start(p))
+	}
+	return out
 }
 
 // start puts the gathered record in flight that is due first.
@@ -304,7 +306,7 @@ func (r *Runs) start(p *partition) Move {
 		r.flying = append(r.flying, copying{})
 	}
 	r.flying[id] = copying{loc: loc, from: p.src, size: size, deadlineMs: h.deadlineMs, run: m.number, origin: h.offset, to: m.index, epoch: m.index.LeaderEpoch(), place: h.place()}
-	m.flyingBytes += size
+	m.fly(1, size)
 	if p.src.moving == 0 {
 		m.answeredMs = r.now.MonotonicMs
 	}

@@ -10,11 +10,11 @@ const (
 	copyRoomShare = 2
 )
 
-// silence is what is in flight to silent partitions, and what is gathered of stalled ones. A copy keeps its memory, and
-// its place in the client's buffer, until the answer.
+// silence is what nobody waits for: what is in flight to silent and slow partitions, and what is gathered of these. A
+// copy keeps its memory, and its place in the client's buffer, until the answer.
 type silence struct {
-	copies  int
-	records int64 // of those copies, but for records that are parked again; and gathered ones
+	copies  int   // in flight to silent partitions
+	records int64 // gathered or in flight, but for those that are parked again
 	bytes   int64 // of those records
 }
 
@@ -24,13 +24,15 @@ func (p *partition) silent(nowMs int64) bool {
 	return p.src.moving > 0 && nowMs-p.moved.answeredMs >= silentMs
 }
 
-// stalled reports whether records of a partition are gathered, and none has been moved for so long. Its copies are
-// refused, or its commits, or nobody tells of which log it is. It goes on as it may, and no flush waits for it.
-func (p *partition) stalled(nowMs int64) bool {
-	return len(p.moved.gathered) > 0 && nowMs-p.moved.progressMs >= silentMs
+// slow reports whether records of a partition are on their way for so long since they were gathered. Its copies are
+// refused, or its commits, or nobody tells of which log it is, or there are many, or its leader takes long for each. It
+// goes on as it may, and no flush waits for it.
+func (p *partition) slow(nowMs int64) bool {
+	m := &p.moved
+	return (len(m.gathered) > 0 || p.src.moving > m.given) && nowMs-m.gatheredMs >= silentMs
 }
 
-// silence adds up the silent partitions, also those that are gone, and the stalled ones.
+// silence adds up the silent partitions, also those that are gone, and the slow ones.
 func (r *Runs) silence() (s silence) {
 	if r.stats.Gathered == 0 && r.Flying() == 0 {
 		return s
@@ -39,17 +41,16 @@ func (r *Runs) silence() (s silence) {
 		if p == nil {
 			continue
 		}
-		m := &p.moved
-		if p.stalled(r.now.MonotonicMs) {
-			s.bytes += m.gatheredBytes
+		m, silent := &p.moved, p.silent(r.now.MonotonicMs)
+		if silent {
+			s.copies += p.src.moving
+		}
+		if silent || p.slow(r.now.MonotonicMs) {
+			s.records += int64(p.src.moving - m.given)
+			s.bytes += m.flyingBytes - m.givenBytes + m.gatheredBytes
 			for _, list := range m.gathered {
 				s.records += int64(len(list))
 			}
-		}
-		if p.silent(r.now.MonotonicMs) {
-			s.copies += p.src.moving
-			s.records += int64(p.src.moving - m.given)
-			s.bytes += m.flyingBytes - m.givenBytes
 		}
 	}
 	return s

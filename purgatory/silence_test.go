@@ -59,7 +59,7 @@ func (h *hush) answer(m Move) {
 }
 
 // TestASilentRunsPartitionKeepsWhatIsInFlightAlone: the rest is parked again and stays so, memory counts all of
-// it, and nobody waits for it. Its next answer has it moved as before.
+// it, and nobody waits for it. Once all of it is answered it is moved as before.
 func TestASilentRunsPartitionKeepsWhatIsInFlightAlone(t *testing.T) {
 	h := newHush(t, 20)
 	h.begin(0, 30)
@@ -87,8 +87,8 @@ func TestASilentRunsPartitionKeepsWhatIsInFlightAlone(t *testing.T) {
 	h.pass(60_000)
 	for i, m := range silent {
 		h.answer(m)
-		if flying := i < len(silent)-1; h.Runs().Moving() != flying {
-			t.Fatalf("moving %t after %d answers of %d", !flying, i+1, len(silent))
+		if h.Runs().Moving() {
+			t.Fatalf("it is waited for after %d answers of %d", i+1, len(silent))
 		}
 	}
 	h.audit()
@@ -96,6 +96,44 @@ func TestASilentRunsPartitionKeepsWhatIsInFlightAlone(t *testing.T) {
 		t.Errorf("%d moved, %d gathered, %d parked once it answers", h.stats.Moved, h.stats.Gathered, h.stats.Parked)
 	}
 	h.audit()
+}
+
+// TestASlowRunsPartitionIsNotWaitedForAndGoesOn: each copy is answered after three seconds. Ten seconds after its records
+// were gathered memory counts them again, and another partition is moved, first where there is room for one. The next
+// record of the slow one is gathered once all before are moved.
+func TestASlowRunsPartitionIsNotWaitedForAndGoesOn(t *testing.T) {
+	h := newHush(t, 4)
+	h.begin(0, 10)
+	moves, moving := h.flush(1), h.Runs().MovingBytes()
+	for waited := int64(0); waited < silentMs; waited += 3000 {
+		if !h.Runs().Moving() || h.Runs().MovingBytes() > moving || waited < 3000 && h.Runs().MovingBytes() < moving {
+			t.Fatalf("moving %t, %d bytes, within %d ms", h.Runs().Moving(), h.Runs().MovingBytes(), waited)
+		}
+		h.pass(3000)
+		h.answer(moves[0])
+		moves = append(moves[1:], h.Runs().Offer(nil, 1)...)
+	}
+	if h.Runs().Moving() || h.Runs().MovingBytes() != 0 || h.stats.Gathered != 6 || len(moves) != 2 {
+		t.Errorf("moving %t, %d bytes, %d gathered, %d in flight", h.Runs().Moving(), h.Runs().MovingBytes(), h.stats.Gathered, len(moves))
+	}
+	h.audit()
+	h.mustTake(0, 1, 30*24*3_600_000, 10)
+	h.begin(1, 5) // for which there is no room before the next answer
+	h.answer(moves[0])
+	if moves = append(moves[1:], h.flush(1)...); h.stats.Moved != 5+5 || h.stats.Parked != 1 || len(moves) != 2 {
+		t.Errorf("%d moved, %d parked, %d in flight", h.stats.Moved, h.stats.Parked, len(moves))
+	}
+	for len(moves) > 0 { // also with the last ones in flight
+		if h.Runs().Moving() {
+			t.Fatalf("%d of it are waited for", len(moves))
+		}
+		h.answer(moves[0])
+		moves = append(moves[1:], h.Runs().Offer(nil, 1)...)
+	}
+	h.audit()
+	if h.flush(0); h.stats.Moved != 16 || h.Runs().Moving() {
+		t.Errorf("%d moved, moving %t, once all of it is answered", h.stats.Moved, h.Runs().Moving())
+	}
 }
 
 // TestASilentCopyIsGivenUpBeforeItIsDue, and its memory counts once, before and after.

@@ -87,6 +87,40 @@ func TestAStaleCopyThatStaysUnfinishedIsLost(t *testing.T) {
 	r.audit()
 }
 
+// TestAStaleCopyThatStaysUnfinishedIsLostWithTheRefusalOfItsCopy: that was on its way meanwhile. Where it is there, it
+// is what counts.
+func TestAStaleCopyThatStaysUnfinishedIsLostWithTheRefusalOfItsCopy(t *testing.T) {
+	for what, late := range map[string]Answer{"refused": {}, "too large": {TooLarge: true}, "there": {Acked: true, Bytes: 10}} {
+		t.Run(what, func(t *testing.T) {
+			r, _, x := stale(t, nil, halting)
+			r.Runs().Usable(ingress, true)
+			r.Runs().Gather(r.at.WallMs+30_000, 1<<20, 100)
+			moves := r.Runs().Offer(nil, 100)
+			r.pass(59_000) // the client has no answer
+			r.Runs().Offer(nil, 100)
+			r.pass(1000)
+			for range 4 { // together, and then each alone
+				r.end(Rejected, r.offer()...)
+			}
+			if n := r.stats.LostFromRuns; len(moves) != 3 || n != 0 {
+				t.Fatalf("%d are moved, %d are lost", len(moves), n)
+			}
+			lost := int64(3)
+			if late.Acked {
+				lost = 0
+			}
+			for i, m := range moves {
+				late.ID, late.Offset = m.ID, 3+int64(i)
+				r.Runs().Moved(r.at, []Answer{late})
+			}
+			if p := r.parts.byTopic[partitionOf(0)]; r.stats.Unfinished != 3 || r.stats.LostFromRuns != lost || len(p.moved.stale) != 0 || x.Low() != 3 {
+				t.Errorf("%d stay unfinished, %d are lost, want %d; stale are %v; finished below %d, want 3", r.stats.Unfinished, r.stats.LostFromRuns, lost, p.moved.stale, x.Low())
+			}
+			r.audit()
+		})
+	}
+}
+
 // TestACopyThatStandsWhereAStaleOneStoodIsNotLostForIt: of two in memory nobody knows which one stays unfinished. So the
 // offset does.
 func TestACopyThatStandsWhereAStaleOneStoodIsNotLostForIt(t *testing.T) {

@@ -273,6 +273,13 @@ func TestALargeCopyHasABatchOfItsOwn(t *testing.T) {
 	})
 }
 
+// TestACopyThatIsSentAloneIsOneOfTheCoresLargeOnes: of those few are in flight.
+func TestACopyThatIsSentAloneIsOneOfTheCoresLargeOnes(t *testing.T) {
+	if shares := BatchBytes - BatchBytes/16; purgatory.AloneBytes+besideBytes > shares {
+		t.Errorf("a record of %d bytes may take %d as a copy, and %d may share a batch", purgatory.AloneBytes, purgatory.AloneBytes+besideBytes, shares)
+	}
+}
+
 // TestACopyThatIsRefusedForItsSizeSaysSo, where it has a batch of its own: of several in a batch each may have room.
 func TestACopyThatIsRefusedForItsSizeSaysSo(t *testing.T) {
 	inBubble(t, func(w *stack) {
