@@ -62,9 +62,12 @@ type visits struct {
 	lateSince time.Time                        // when such a look first found something late; zero: the last one has not
 	whole     map[offsets.Assignment]time.Time // when each visit under way began that loads one
 
-	again  []offsets.Assignment // a visit of each was answered since the last turn, and took something
-	wanted []purgatory.Visit    // scratch
-	taken  []int                // the same
+	again   []offsets.Assignment // a visit of each was answered since the last turn, and took something
+	starved []offsets.Assignment // each once: there was no room for what comes next, the longest wait first
+	resumed offsets.Assignment   // of those the one whose visit is under way, since the last look; zero: none
+
+	wanted []purgatory.Visit // scratch
+	taken  []int             // the same
 }
 
 // duration is how long a visit took.
@@ -87,9 +90,11 @@ func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 		return
 	}
 	v.looked, v.news, v.soon = now, false, v.urgency(now)
+	v.resumed = offsets.Assignment{} // its broker may be silent, and no others are to wait for that
 	r, soon := v.core.Runs(), v.soon.Milliseconds()
 	v.wanted = r.Visits(v.wanted[:0], soon, v.ahead.Milliseconds())
 	v.begin(topic)
+	v.starved = slices.DeleteFunc(v.starved, v.over)
 	v.due = now.Add(maxSleep)
 	if ms, ok := r.NextVisit(soon); ok {
 		if wait := time.Duration(ms-v.cfg.Wall(now).UnixMilli()) * time.Millisecond; wait < maxSleep {
@@ -100,22 +105,53 @@ func (v *visits) look(now time.Time, topic topicOf, wake *alarm) {
 }
 
 // goOn begins the next visit of each partition whose last one has just taken something, if a look would begin it.
-// With a look for each of many runs, the last would be late. Where there is hardly any room, the look comes first:
-// else a visit would be for a record or two.
+// With a look for each of many runs, the last would be late. Where there is hardly any room, a visit would be for a
+// record or two: the partition waits until room returns, or for the look. Those that wait go on one at a time, as the
+// room is one for all of them.
 func (v *visits) goOn(topic topicOf) {
-	if len(v.again) == 0 {
+	if len(v.again)+len(v.starved) == 0 {
 		return
 	}
 	v.wanted = v.wanted[:0]
-	if v.pressure.room() >= v.pressure.share()/roomShare {
+	if v.pressure.room() < v.pressure.share()/roomShare {
 		for _, a := range v.again {
-			if w, ok := v.core.Runs().VisitOf(a, v.soon.Milliseconds(), v.ahead.Milliseconds()); ok {
-				v.wanted = append(v.wanted, w)
+			v.starve(a)
+		}
+	} else {
+		for _, a := range v.again {
+			v.want(a)
+		}
+		for len(v.starved) > 0 && v.resumed == (offsets.Assignment{}) {
+			if a := v.starved[0]; v.want(a) {
+				v.resumed = a
 			}
+			v.starved = slices.Delete(v.starved, 0, 1)
 		}
 	}
 	v.again = v.again[:0]
 	v.begin(topic)
+}
+
+// want adds the next visit of a partition to those that are wanted, if there is one.
+func (v *visits) want(a offsets.Assignment) bool {
+	w, ok := v.core.Runs().VisitOf(a, v.soon.Milliseconds(), v.ahead.Milliseconds())
+	if ok {
+		v.wanted = append(v.wanted, w)
+	}
+	return ok
+}
+
+// over reports whether an assignment is.
+func (v *visits) over(a offsets.Assignment) bool {
+	_, ok := v.core.Loader(a)
+	return !ok
+}
+
+// starve lets a partition wait until room returns.
+func (v *visits) starve(a offsets.Assignment) {
+	if !slices.Contains(v.starved, a) {
+		v.starved = append(v.starved, a)
+	}
 }
 
 // begin begins the visits that are wanted. Those for copies end once they have read what has room.
@@ -232,6 +268,9 @@ func (v *visits) note(a *purgatory.Visited, late bool) {
 func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	r := v.core.Runs()
 	v.news = true
+	if a.Assignment == v.resumed {
+		v.resumed = offsets.Assignment{}
+	}
 	if a.Whole {
 		delete(v.whole, a.Assignment)
 	}
@@ -259,6 +298,9 @@ func (v *visits) read(a *purgatory.Visited, found records) (anew bool) {
 	loader, ok := v.core.Loader(a.Assignment)
 	switch {
 	case len(v.taken) == 0:
+		if a.Due && room <= 0 { // others have taken it meanwhile
+			v.starve(a.Assignment)
+		}
 	case a.Whole:
 		v.loaded = time.Now()
 	default:

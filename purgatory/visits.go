@@ -53,6 +53,7 @@ type reading struct {
 	gapNext     bool  // a visit was the last one: a gap comes first now
 	visiting    bool
 	visitsAfter int64 // Clock.MonotonicMs: no visit before
+	roomless    bool  // that is because the last visit found no room
 	unread      bool  // the last visit failed
 	// Before endsUntil, in Clock.MonotonicMs, nothing is read from endsAt on: the log that was asked ended there.
 	endsAt, endsUntil int64
@@ -77,9 +78,13 @@ func (r *Runs) Visits(out []Visit, soonMs, aheadMs int64) []Visit {
 	return out
 }
 
-// VisitOf is Visits for one assignment. Its cost grows with the runs of that partition alone.
+// VisitOf is Visits for one assignment, for which there is room: one that found none waits no longer. Its cost grows
+// with the runs of that partition alone.
 func (r *Runs) VisitOf(a offsets.Assignment, soonMs, aheadMs int64) (v Visit, ok bool) {
 	if p := r.parts.find(a.TopicPartition, a.Epoch); p != nil {
+		if m := &p.moved; m.roomless {
+			m.roomless, m.visitsAfter = false, 0
+		}
 		return r.begin(p, soonMs, aheadMs)
 	}
 	return Visit{}, false
@@ -178,7 +183,7 @@ func (r *Runs) Take(v *Visited, aheadMs, room int64, take []int) (taken []int, r
 	case v.Until == v.From && v.From < v.To && !v.Whole: // nothing can be read there
 		m.ends(v.From, r.now.MonotonicMs)
 	case len(take) == before && (ok || v.Whole): // there was no room
-		m.visitsAfter = r.now.MonotonicMs + visitAgainMs
+		m.visitsAfter, m.roomless = r.now.MonotonicMs+visitAgainMs, true
 	}
 	p.commit.dirty = true
 	return take, false
@@ -221,7 +226,7 @@ func (r *Runs) visited(v *Visit) *partition {
 	if p == nil || p.moved.index != v.index || v.index == nil {
 		return nil
 	}
-	p.moved.visiting = false
+	p.moved.visiting, p.moved.roomless = false, false
 	return p
 }
 
