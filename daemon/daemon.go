@@ -121,7 +121,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return append(kafka("consumer"), kgo.Rack(cfg.Kafka.Rack)) }, Log: d.log,
+		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return append(kafka("consumer"), connection.Waiting(), kgo.Rack(cfg.Kafka.Rack)) }, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err

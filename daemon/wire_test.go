@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -18,13 +20,17 @@ type wire struct {
 	next  dialer
 	mu    sync.Mutex
 	cut   bool
+	down  bool // the brokers are, and not the cable: their host refuses each connection
 	conns []net.Conn
 }
 
 func (n *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	n.mu.Lock()
-	cut := n.cut
+	cut, down := n.cut, n.down
 	n.mu.Unlock()
+	if cut && down {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
 	if cut {
 		time.Sleep(time.Millisecond) // the client's requests for an id try again at once, and time would stand still
 		return nil, fmt.Errorf("the cable is out")
@@ -51,6 +57,14 @@ func (n *wire) sever() {
 		c.Close()
 	}
 	n.conns = nil
+}
+
+// refuse ends all connections, as a broker does whose process ends.
+func (n *wire) refuse() {
+	n.mu.Lock()
+	n.down = true
+	n.mu.Unlock()
+	n.sever()
 }
 
 func (n *wire) mend() {

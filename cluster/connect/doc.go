@@ -2,6 +2,7 @@
 // when their files change, the login, and pauses between attempts that are refused.
 //
 //	config.Kafka ─► Connection ─┬─ Options  for every client of the process
+//	                            ├─ Waiting  for the group member behind these
 //	                            ├─ Run      looks at the files of certificates
 //	                            ├─ Status   for /status and metrics
 //	                            └─ Explain  the setting to look at, for an error
