@@ -211,7 +211,11 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 			"running-instance", Fail, "it is degraded: 3 records are overdue", "/readyz"},
 		"an instance that reads yet": {nil, func(f *facts) { f.says(`{"state":"not ready","ready_text":"not ready: reading 2 partitions"}`) },
 			"running-instance", Warn, "it is not ready: reading 2 partitions", "/readyz"},
-		"a sick group": {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"a sick group":                     {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"sick brokers, which have no name": {nil, func(f *facts) { f.says(`{"sick":[{"kind":"kafka","name":"","text":"No broker has answered"}]}`) }, "running-instance", Fail, "kafka: No broker", "/status"},
+		"a remedy at the end of a long text": {nil, func(f *facts) {
+			f.says(`{"sick":[{"kind":"ingress_topic","name":"other","text":"` + strings.Repeat("It is gone. ", 100) + `Make it again."}]}`)
+		}, "running-instance", Fail, "It is gone. Make it again.", "/status"},
 		"dead letters": {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead -o -10 -e -f '%h\\n'"},
 		"dead letters of brokers with a login": {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=u", "KAFKA_SASL_PASSWORD=p"}, func(f *facts) { f.instance.Counters.DeadLettered = 2 },
 			"running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -F kcat.conf -t dead "},
