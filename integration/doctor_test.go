@@ -241,6 +241,26 @@ func TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings(t *testing.T) {
 	doctor(t, f.settings()...).says("left-topics", "ok")
 }
 
+// TestTheDoctorMakesNoDeletedIngressTopicAgainWhileAnInstanceHasItsRecords: these are lost by the making.
+func TestTheDoctorMakesNoDeletedIngressTopicAgainWhileAnInstanceHasItsRecords(t *testing.T) {
+	t.Parallel()
+	f := onSharedBroker(t, 1)
+	second := f.ingress + "-second"
+	f.createTopic(second, 2, nil)
+	both := "LAYOVER_INGRESS_TOPICS=" + f.ingress + "," + second
+	p := f.layover(both)
+	f.produce(&kgo.Record{Topic: second, Partition: 1, Headers: []kgo.RecordHeader{header("x-delay", "1h")}})
+	p.parks(1, 30*time.Second)
+	if _, err := f.admin.DeleteTopic(f.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 30*time.Second, "the doctor warns of making it again", func() bool {
+		c := doctor(t, f.settings(both)...).by["topics"]
+		return c.Status == "fail" && strings.Contains(c.Found, "it had 2 partitions") && strings.Contains(c.Fix, "neither make "+second+" again nor restart")
+	})
+	doctor(t, f.settings(both)...).says("group-members", "ok")
+}
+
 // TestTheDoctorOnAnAdvertisedNameThatIsWrong: the bootstrap address is right, and the name
 // that the broker advertises there does not resolve here.
 func TestTheDoctorOnAnAdvertisedNameThatIsWrong(t *testing.T) {

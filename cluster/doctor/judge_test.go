@@ -76,6 +76,8 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		}, "advertised-names", Fail, "localhost:9092, which is this machine or container itself", "such as kafka, by one of\nKAFKA_ADVERTISED_LISTENERS=...,NAME://kafka:9092"},
 		"a missing ingress topic": {nil, func(f *facts) {
 			f.topics["delayed"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"ready", "delayd", "orders"}
+			f.journal(kerr.UnknownTopicOrPartition, nil)
+			f.runs(kerr.UnknownTopicOrPartition, nil)
 		}, "topics", Fail, "ingress topic delayed does not exist, the nearest name is delayd", "set LAYOVER_INGRESS_TOPICS to delayd, if that is meant, or make the topic:\nkafka-topics.sh --bootstrap-server kafka:9092 --create --topic delayed --partitions 1 --config retention.ms=604800000 --config retention.bytes=-1 --config cleanup.policy=delete"},
 		"a missing topic of a list": {[]string{"LAYOVER_INGRESS_TOPICS=delayed,retry", "LAYOVER_GROUP_ID=g", "LAYOVER_TOPIC_TARGETS=retry=redo"}, func(f *facts) {
 			f.topics["redo"], f.seen, f.group.members = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"retry", "redone"}, nil
