@@ -42,7 +42,7 @@ func TestTheRulesLeaveOutWhatIsNotAdded(t *testing.T) {
 		"id":                        delay.AddDue | delay.AddOriginalTimestamp,
 		"due , original-timestamp":  delay.AddID,
 	} {
-		cfg := mustLoad(t, minimal("LAYOVER_INGRESS_TOPICS=delayed,also", "LAYOVER_ADDED_HEADERS="+text))
+		cfg := mustLoad(t, minimal("LAYOVER_INGRESS_TOPICS=delayed,also", "LAYOVER_GROUP_ID=g", "LAYOVER_ADDED_HEADERS="+text))
 		for _, ingress := range cfg.IngressTopics {
 			rules, err := cfg.Rules(ingress)
 			if err != nil {

@@ -17,7 +17,7 @@ func backoffOf(t *testing.T, text string) delay.Backoff {
 }
 
 func TestABackoffMayBeATopicsDelay(t *testing.T) {
-	cfg := mustLoad(t, minimal("LAYOVER_INGRESS_TOPICS=a,b,c,d", "LAYOVER_DEFAULT_DELAY=7s", "LAYOVER_BACKOFF=2s..9h  max=3 ",
+	cfg := mustLoad(t, minimal("LAYOVER_INGRESS_TOPICS=a,b,c,d", "LAYOVER_GROUP_ID=g", "LAYOVER_DEFAULT_DELAY=7s", "LAYOVER_BACKOFF=2s..9h  max=3 ",
 		"LAYOVER_TOPIC_DELAYS= a = auto , b=5m..5m x1.50,c=30s"))
 	want := map[string]struct {
 		backoff string

@@ -90,7 +90,7 @@ type Config struct {
 	EventsTopic string `split_words:"true" kind:"topic" derived:"none" example:"layover-events" desc:"topic for a JSON record of each record that was cancelled or replaced, each cancel that came too late or met none, and each expired record that was dropped"`
 
 	// GroupID is the consumer group, the same in all replicas.
-	GroupID string `split_words:"true" kind:"group" derived:"layover-<first ingress topic>" example:"layover-delayed" desc:"consumer group, the same in all replicas"`
+	GroupID string `split_words:"true" kind:"group" derived:"layover-<first ingress topic>" example:"layover-delayed" desc:"consumer group, the same in all replicas; with several ingress topics, set it"`
 	// GroupInstanceID makes the process a static member; empty is a dynamic
 	// one. Two live processes with the same one fence each other.
 	GroupInstanceID string `split_words:"true" kind:"instance" derived:"none" example:"layover-0" desc:"static membership: a name that only this replica has"`

@@ -39,7 +39,7 @@ func TestEmptyMeansUnset(t *testing.T) {
 }
 
 func TestListsAreTrimmedAndHaveNoEmptyEntries(t *testing.T) {
-	cfg := mustLoad(t, minimal("KAFKA_BROKERS=a:1, b:2,", "LAYOVER_INGRESS_TOPICS=,x,, y\t"))
+	cfg := mustLoad(t, minimal("KAFKA_BROKERS=a:1, b:2,", "LAYOVER_INGRESS_TOPICS=,x,, y\t", "LAYOVER_GROUP_ID=g"))
 	if want := []string{"a:1", "b:2"}; !slices.Equal(cfg.Kafka.Brokers, want) {
 		t.Errorf("brokers %q, want %q", cfg.Kafka.Brokers, want)
 	}

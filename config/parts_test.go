@@ -134,7 +134,7 @@ func TestAProducersSettingsSayWhatBecomesOfARecord(t *testing.T) {
 
 // TestWhatAHeaderMayChooseIsEachNameOnce, in their order, and no empty one.
 func TestWhatAHeaderMayChooseIsEachNameOnce(t *testing.T) {
-	cfg := mustLoad(t, minimal("LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_TOPIC_TARGETS=a=ready,b=other", "LAYOVER_TARGETS_ALLOWED=other,jobs.*,ready"))
+	cfg := mustLoad(t, minimal("LAYOVER_INGRESS_TOPICS=a,b", "LAYOVER_GROUP_ID=g", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_TOPIC_TARGETS=a=ready,b=other", "LAYOVER_TARGETS_ALLOWED=other,jobs.*,ready"))
 	if got := strings.Join(cfg.Allowed(), " "); got != "ready other jobs.*" {
 		t.Errorf("allowed are %q", got)
 	}

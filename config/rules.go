@@ -114,6 +114,7 @@ func (r *rules) relate() {
 	r.relateJournal()
 	r.relateRuns()
 	r.warnRuns()
+	r.warnGroup()
 	r.relateOnInvalid()
 	if r.given[onExpired] && c.OnExpired == OnExpiredDLQ && !r.given[dlqTopic] {
 		r.refuse(onExpired, "dlq needs a dead-letter topic: set "+dlqTopic+", or choose drop")
@@ -123,6 +124,14 @@ func (r *rules) relate() {
 		r.refuse(defaultDelay, fmt.Sprintf("%s is above %s, which is %s: every record without a header would be invalid",
 			r.shown(defaultDelay), maxDelay, r.shown(maxDelay)))
 		r.example(defaultDelay, "0s")
+	}
+}
+
+// warnGroup warns where the group's name hangs on the order of the ingress topics. The remedy is first: readers cut.
+func (r *rules) warnGroup() {
+	if c := r.cfg; len(c.IngressTopics) > 1 && !r.bad[ingressTopics] && !r.given[groupID] {
+		r.warn("set %s=%s, the group's name now, as it follows the first of %s: once another is first, a new group starts at %s, "+
+			"delivers again what is kept there, and nothing of what waits in runs topics", groupID, c.GroupID, ingressTopics, c.StartOffset)
 	}
 }
 

@@ -222,7 +222,7 @@ func TestTheDoctorKnowsMembersAndTheInstance(t *testing.T) {
 	}
 }
 
-// TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings, while a record waits there and no instance reads it. Its command gives
+// TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings, while a record waits there and no instance reads it. Its commands give
 // that up.
 func TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings(t *testing.T) {
 	t.Parallel()
@@ -237,8 +237,36 @@ func TestTheDoctorFindsATopicThatWasTakenOutOfTheSettings(t *testing.T) {
 	p.terminate()
 	doctor(t, f.settings(both)...).says("left-topics", "ok")
 	found := doctor(t, f.settings()...).says("left-topics", "warn", former+" is not in LAYOVER_INGRESS_TOPICS any more", "up to 1 record there, up to 0 in its runs topic")
-	f.mend(found.Fix)
+	for line := range strings.Lines(found.Fix) {
+		if strings.HasPrefix(line, "kafka-") {
+			f.mend(line)
+		}
+	}
 	doctor(t, f.settings()...).says("left-topics", "ok")
+	eventually(t, 30*time.Second, "the journal is deleted", func() bool {
+		all, err := f.admin.ListTopics(f.Context())
+		return err == nil && all.Has(former) && !all.Has(former+"."+f.group) && !all.Has(former+"."+f.group+".runs")
+	})
+}
+
+// TestTheDoctorMakesNoDeletedIngressTopicAgainWhileAnInstanceHasItsRecords: these are lost by the making.
+func TestTheDoctorMakesNoDeletedIngressTopicAgainWhileAnInstanceHasItsRecords(t *testing.T) {
+	t.Parallel()
+	f := onSharedBroker(t, 1)
+	second := f.ingress + "-second"
+	f.createTopic(second, 2, nil)
+	both := "LAYOVER_INGRESS_TOPICS=" + f.ingress + "," + second
+	p := f.layover(both)
+	f.produce(&kgo.Record{Topic: second, Partition: 1, Headers: []kgo.RecordHeader{header("x-delay", "1h")}})
+	p.parks(1, 30*time.Second)
+	if _, err := f.admin.DeleteTopic(f.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 30*time.Second, "the doctor warns of making it again", func() bool {
+		c := doctor(t, f.settings(both)...).by["topics"]
+		return c.Status == "fail" && strings.Contains(c.Found, "it had 2 partitions") && strings.Contains(c.Fix, "neither make "+second+" again nor restart")
+	})
+	doctor(t, f.settings(both)...).says("group-members", "ok")
 }
 
 // TestTheDoctorOnAnAdvertisedNameThatIsWrong: the bootstrap address is right, and the name

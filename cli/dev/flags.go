@@ -130,7 +130,7 @@ func compose(environ []string, brokers string, ingress ...string) (composed, ign
 			own = append(own, name+"=")
 		}
 	}
-	defaults := []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn"}
+	defaults := []string{"LAYOVER_HTTP_ADDR=" + defaultHTTPAddr, "LAYOVER_LOG_LEVEL=warn", "LAYOVER_GROUP_ID=layover-" + ingressTopic}
 	isOwn := func(name string) bool {
 		return strings.HasPrefix(name, "KAFKA_") || name == "SERVICE_BINDING_ROOT" || slices.ContainsFunc(own, func(pair string) bool { return isOf(pair, name) })
 	}

@@ -353,7 +353,7 @@ func TestSkipPrintsAnObject(t *testing.T) {
 }
 
 func TestTheCommandLineOfSkip(t *testing.T) {
-	settings := []string{"KAFKA_BROKERS=127.0.0.1:1", "LAYOVER_INGRESS_TOPICS=delayed,later", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop"}
+	settings := []string{"KAFKA_BROKERS=127.0.0.1:1", "LAYOVER_INGRESS_TOPICS=delayed,later", "LAYOVER_GROUP_ID=g", "LAYOVER_EGRESS_TOPIC=ready", "LAYOVER_ON_INVALID=drop"}
 	place := func(text string) string {
 		return fmt.Sprintf("%q: want TOPIC/PARTITION@OFFSET, such as delayed/0@1041", text)
 	}

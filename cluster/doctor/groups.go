@@ -72,7 +72,7 @@ func groupMembers(f *facts) verdict {
 // replica's setting, and other topics alone those of a version before or after.
 func (f *facts) suspicion(m *member) Status {
 	sameClient := m.client == f.settings.Kafka.ClientID
-	sameTopics := m.topics == nil || slices.Equal(m.topics, slices.Sorted(slices.Values(f.settings.IngressTopics)))
+	sameTopics := m.topics == nil || f.subscribed(m.topics)
 	switch {
 	case sameClient && sameTopics:
 		return OK
@@ -80,6 +80,14 @@ func (f *facts) suspicion(m *member) Status {
 		return Warn
 	}
 	return Fail
+}
+
+// subscribed reports whether a Layover with these settings may subscribe to exactly these topics. It has all of the
+// settings, but those that are missing or may not be looked at: the client leaves them out until it finds them.
+func (f *facts) subscribed(topics []string) bool {
+	ingress := f.settings.IngressTopics
+	return !slices.ContainsFunc(topics, func(name string) bool { return !slices.Contains(ingress, name) }) &&
+		!slices.ContainsFunc(ingress, func(name string) bool { return f.topics[name].err == nil && !slices.Contains(topics, name) })
 }
 
 // names are members for people: client id, address, topics.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"layover/config"
 )
@@ -80,11 +81,11 @@ func (f *facts) instanceState(v *verdicts) {
 	const fix = "see LAYOVER_HTTP_ADDR: /readyz says why, and /status has more of it"
 	switch {
 	case i.State == "not ready":
-		v.add(Warn, fix, "it is %s", clean(i.ReadyText))
+		v.add(Warn, fix, "it is %s", said(i.ReadyText))
 	case i.Degraded && i.Paused != nil && i.Paused.LateBy >= pausedLong: // at the memory bound it is for a moment, again and again
-		v.add(Fail, fix, "records are late: %s", clean(i.Paused.Text))
+		v.add(Fail, fix, "records are late: %s", said(i.Paused.Text))
 	case i.Degraded && len(*v) == 0:
-		v.add(Fail, fix, "it is %s", clean(i.ReadyText))
+		v.add(Fail, fix, "it is %s", said(i.ReadyText))
 	}
 }
 
@@ -108,16 +109,16 @@ func (f *facts) instanceParts(v *verdicts) {
 	for _, a := range f.instance.Assignments {
 		if a.Stopped != nil {
 			told[named{"partition", a.Topic}] = true
-			v.add(Fail, fix, "%s/%d is stopped at offset %d: %s", clean(a.Topic), a.Partition, a.Stopped.Offset, clean(a.Stopped.Text))
+			v.add(Fail, fix, "%s/%d is stopped at offset %d: %s", clean(a.Topic), a.Partition, a.Stopped.Offset, said(a.Stopped.Text))
 		}
 	}
 	for _, h := range f.instance.Held {
 		told[named{"target", h.Target}] = true
-		v.add(Fail, fix, "%s held for target %s: %s", count(h.Records, "record"), clean(h.Target), clean(cmp.Or(h.Detail, h.State)))
+		v.add(Fail, fix, "%s held for target %s: %s", count(h.Records, "record"), clean(h.Target), said(cmp.Or(h.Detail, h.State)))
 	}
 	for _, s := range f.instance.Sick {
 		if !told[named{s.Kind, s.Name}] {
-			v.add(Fail, fix, "%s %s: %s", clean(s.Kind), clean(s.Name), clean(s.Text))
+			v.add(Fail, fix, "%s: %s", strings.TrimSpace(clean(s.Kind)+" "+clean(s.Name)), said(s.Text)) // what is sick of kind kafka has no name
 		}
 	}
 }

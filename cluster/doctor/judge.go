@@ -131,14 +131,22 @@ func (f *facts) unknownBy(err error, what string) verdict {
 	return verdict{Status: Unknown, found: fmt.Sprintf("%s: %s", what, clean(err.Error()))}
 }
 
-// maxText bounds words of others in one line, in bytes.
-const maxText = 300
+// Bounds of words of others in one line, in bytes.
+const (
+	maxText = 300
+	maxSaid = 4000 // of a running Layover, whose texts end with the remedy
+)
 
 // clean returns words of others on one line, without what a terminal acts on.
-func clean(text string) string {
+func clean(text string) string { return oneLine(text, maxText) }
+
+// said is clean for texts of a running Layover.
+func said(text string) string { return oneLine(text, maxSaid) }
+
+func oneLine(text string, most int) string {
 	text = strings.ToValidUTF8(text, "?")
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "..."
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	return strings.Join(strings.Fields(cleanLong(text)), " ")
 }

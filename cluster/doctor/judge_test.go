@@ -76,6 +76,8 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 		}, "advertised-names", Fail, "localhost:9092, which is this machine or container itself", "such as kafka, by one of\nKAFKA_ADVERTISED_LISTENERS=...,NAME://kafka:9092"},
 		"a missing ingress topic": {nil, func(f *facts) {
 			f.topics["delayed"], f.seen = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"ready", "delayd", "orders"}
+			f.journal(kerr.UnknownTopicOrPartition, nil)
+			f.runs(kerr.UnknownTopicOrPartition, nil)
 		}, "topics", Fail, "ingress topic delayed does not exist, the nearest name is delayd", "set LAYOVER_INGRESS_TOPICS to delayd, if that is meant, or make the topic:\nkafka-topics.sh --bootstrap-server kafka:9092 --create --topic delayed --partitions 1 --config retention.ms=604800000 --config retention.bytes=-1 --config cleanup.policy=delete"},
 		"a missing topic of a list": {[]string{"LAYOVER_INGRESS_TOPICS=delayed,retry", "LAYOVER_GROUP_ID=g", "LAYOVER_TOPIC_TARGETS=retry=redo"}, func(f *facts) {
 			f.topics["redo"], f.seen, f.group.members = topic{err: kerr.UnknownTopicOrPartition, rights: all}, []string{"retry", "redone"}, nil
@@ -211,7 +213,11 @@ func TestEachFaultIsFoundByItsCheckAlone(t *testing.T) {
 			"running-instance", Fail, "it is degraded: 3 records are overdue", "/readyz"},
 		"an instance that reads yet": {nil, func(f *facts) { f.says(`{"state":"not ready","ready_text":"not ready: reading 2 partitions"}`) },
 			"running-instance", Warn, "it is not ready: reading 2 partitions", "/readyz"},
-		"a sick group": {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"a sick group":                     {nil, func(f *facts) { f.says(`{"sick":[{"kind":"group","name":"g","text":"fenced"}]}`) }, "running-instance", Fail, "group g: fenced", "/status"},
+		"sick brokers, which have no name": {nil, func(f *facts) { f.says(`{"sick":[{"kind":"kafka","name":"","text":"No broker has answered"}]}`) }, "running-instance", Fail, "kafka: No broker", "/status"},
+		"a remedy at the end of a long text": {nil, func(f *facts) {
+			f.says(`{"sick":[{"kind":"ingress_topic","name":"other","text":"` + strings.Repeat("It is gone. ", 100) + `Make it again."}]}`)
+		}, "running-instance", Fail, "It is gone. Make it again.", "/status"},
 		"dead letters": {nil, func(f *facts) { f.instance.Counters.DeadLettered = 2 }, "running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -t dead -o -10 -e -f '%h\\n'"},
 		"dead letters of brokers with a login": {[]string{"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=u", "KAFKA_SASL_PASSWORD=p"}, func(f *facts) { f.instance.Counters.DeadLettered = 2 },
 			"running-instance", Warn, "2 dead letters", "kcat -C -b kafka:9092 -F kcat.conf -t dead "},

@@ -24,9 +24,10 @@ type left struct {
 // leftTopic is one of them.
 type leftTopic struct {
 	name    string
-	waiting int64 // offsets from the committed ones to the ends
-	moved   int64 // offsets in its runs topic
-	err     error // why some are not known
+	waiting int64    // offsets from the committed ones to the ends
+	moved   int64    // offsets in its runs topic
+	err     error    // why some are not known
+	own     []string // topics of Layover's own that are there, to be deleted where it is given up
 }
 
 // askLeft asks for all offsets of the group, and for the logs of topics that are in no settings any more. Without a
@@ -42,7 +43,7 @@ func (a *asking) askLeft(ctx context.Context) {
 	}
 	var parts []offsets.TopicPartition
 	for tp := range committed {
-		parts = append(parts, tp, f.runsOf(tp))
+		parts = append(append(parts, tp), f.ownOf(tp)...)
 	}
 	bounds := make(cluster.Located)
 	var mu sync.Mutex
@@ -62,6 +63,11 @@ func (a *asking) askLeft(ctx context.Context) {
 		}
 		t.add(&t.waiting, bounds[tp], from)
 		t.add(&t.moved, bounds[f.runsOf(tp)], 0)
+		for _, own := range f.ownOf(tp) {
+			if bounds[own].Err == nil && !slices.Contains(t.own, own.Topic) {
+				t.own = append(t.own, own.Topic)
+			}
+		}
 	}
 	for _, t := range topics {
 		f.left.topics = append(f.left.topics, *t)
@@ -72,6 +78,15 @@ func (a *asking) askLeft(ctx context.Context) {
 // runsOf returns the runs partition of an ingress partition.
 func (f *facts) runsOf(tp offsets.TopicPartition) offsets.TopicPartition {
 	return offsets.TopicPartition{Topic: f.settings.RunsName(tp.Topic), Partition: tp.Partition}
+}
+
+// ownOf returns the partitions of Layover's own topics that belong to an ingress partition and to this group alone.
+func (f *facts) ownOf(tp offsets.TopicPartition) []offsets.TopicPartition {
+	own := []offsets.TopicPartition{f.runsOf(tp)}
+	if !f.settings.JournalShared() {
+		own = append(own, offsets.TopicPartition{Topic: f.settings.JournalName(tp.Topic), Partition: tp.Partition})
+	}
+	return own
 }
 
 // add counts what a log has from an offset on. A topic that is gone has nothing.
@@ -134,15 +149,27 @@ func leftTopics(f *facts) verdict {
 	v := verdicts{okay("the group has no offsets of another topic with records that wait")}
 	for _, t := range f.left.topics {
 		name := clean(t.name)
-		back := fmt.Sprintf("put %s back into LAYOVER_INGRESS_TOPICS until nothing waits there, and to give up what waits: %s --delete-offsets --group %s --topic %s",
-			name, f.tool("kafka-consumer-groups.sh"), quoted(f.settings.GroupID), quoted(t.name))
 		switch {
 		case t.waiting > 0 || t.moved > 0:
-			v.add(Warn, back, "%s is not in LAYOVER_INGRESS_TOPICS any more, and the group has not delivered all of it: up to %s there, up to %d in its runs topic",
+			v.add(Warn, f.giveUp(&t), "%s is not in LAYOVER_INGRESS_TOPICS any more, and the group has not delivered all of it: up to %s there, up to %d in its runs topic",
 				name, count(int(t.waiting), "record"), t.moved)
 		case t.err != nil:
 			v.add(Unknown, "", "whether records wait in %s, which is not in LAYOVER_INGRESS_TOPICS any more: %s", name, clean(t.err.Error()))
 		}
 	}
 	return v.worst()
+}
+
+// giveUp is what to do about records that wait in a topic that nobody reads. One that is put back later would be read
+// from its start, beside the copies that are left in its runs topic.
+func (f *facts) giveUp(t *leftTopic) string {
+	group, name := quoted(f.settings.GroupID), quoted(t.name)
+	fix := fmt.Sprintf("put %s back into LAYOVER_INGRESS_TOPICS until nothing waits there. What its runs topic has is shown by\n"+
+		"LAYOVER_INGRESS_TOPICS=%s LAYOVER_GROUP_ID=%s layover runs show\n"+
+		"Or give up what waits, and do not put it back after that, as it would be read from its start:\n"+
+		"%s --delete-offsets --group %s --topic %s", clean(t.name), name, group, f.tool("kafka-consumer-groups.sh"), group, name)
+	for _, own := range t.own {
+		fix += fmt.Sprintf("\n%s --delete --topic %s", f.tool("kafka-topics.sh"), quoted(own))
+	}
+	return fix
 }

@@ -33,16 +33,24 @@ func TestATopicThatWasTakenOutOfTheSettingsIsFoundWhileRecordsWait(t *testing.T)
 		w.Commit(group, at("delayed", 0, 0))
 		w.Produce(&kgo.Record{Topic: "delayed", Value: []byte("x")}) // which the settings have
 		w.CreateTopic(w.cfg.RunsName("moved"), 2, nil)
+		w.CreateTopic(w.cfg.JournalName("moved"), 2, nil)
 		w.Produce(&kgo.Record{Topic: w.cfg.RunsName("moved"), Partition: 1, Value: []byte("x")}, &kgo.Record{Topic: w.cfg.RunsName("moved"), Partition: 1, Value: []byte("x")})
 		w.DeleteTopic("gone")
 		found := w.run()["left-topics"]
 		w.is(found, Warn, "waits is not in LAYOVER_INGRESS_TOPICS any more", "up to 2 records there, up to 0 in its runs topic",
 			"moved is not in", "up to 0 records there, up to 2 in its runs topic",
-			"--delete-offsets --group "+group+" --topic waits", "--topic moved")
-		for _, fine := range []string{"through", "gone", "delayed is"} {
-			if strings.Contains(found.Found, fine) {
-				w.Errorf("%s is told: %s", fine, found.Found)
+			"--delete-offsets --group "+group+" --topic waits", "do not put it back after that",
+			"LAYOVER_INGRESS_TOPICS=moved LAYOVER_GROUP_ID="+group+" layover runs show\n",
+			"--delete-offsets --group "+group+" --topic moved\nkafka-topics.sh --bootstrap-server "+strings.Join(w.cfg.Kafka.Brokers, ",")+" --delete --topic "+w.cfg.RunsName("moved"),
+			"--delete --topic "+w.cfg.JournalName("moved"))
+		for _, fine := range []string{"through", "gone", "delayed is", "--delete --topic waits", "--delete --topic moved\n"} {
+			if strings.Contains(found.Found+found.Fix, fine) {
+				w.Errorf("%s is told: %s\n%s", fine, found.Found, found.Fix)
 			}
+		}
+		w.cfg = settings(t, "KAFKA_BROKERS="+strings.Join(w.cfg.Kafka.Brokers, ","), "LAYOVER_JOURNAL_TOPIC={ingress}."+group) // other groups have it too
+		if found := w.run()["left-topics"]; strings.Contains(found.Fix, "--delete --topic "+w.cfg.JournalName("moved")+"\n") || !strings.Contains(found.Fix, w.cfg.RunsName("moved")) {
+			w.Errorf("a shared journal is given up: %s", found.Fix)
 		}
 		w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: "waits", Err: kerr.TopicAuthorizationFailed})
 		w.is(w.run()["left-topics"], Warn, "moved is not in", "whether records wait in waits", "TOPIC_AUTHORIZATION_FAILED")

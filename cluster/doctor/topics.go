@@ -46,6 +46,11 @@ func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 		v.add(OK, "", "%s %s is not there, and is not needed", u.role, u.topic)
 	case isMissing(t.err) && u.role.madeByLayover():
 		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
+	case isMissing(t.err) && u.role == ingressTopic && f.had(u.topic) > 0:
+		had := f.had(u.topic)
+		v.add(Fail, fmt.Sprintf("while an instance runs, neither make %s again nor restart the instance: records that wait in its memory would be lost.\n"+
+			"Once /status of each instance says that none waits, take the topic out of LAYOVER_INGRESS_TOPICS, or make it again:\n%s", u.topic, f.createTopic(u, had)),
+			"%s %s does not exist any more: it had %s", u.role, u.topic, count(had, "partition"))
 	case isMissing(t.err):
 		found, fix := "", f.createTopic(u, partitions)
 		if nearest := f.nearest(u.topic, guesses); nearest != "" {
@@ -56,6 +61,20 @@ func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 	default:
 		v.add(Unknown, "", "%s %s: %s", u.role, u.topic, clean(t.err.Error()))
 	}
+}
+
+// had is how many partitions an ingress topic had before it was deleted, at least; 0: nothing tells that it ever was.
+// Brokers forget a group's offsets with the topic. So its journal, its runs and a running instance say it.
+func (f *facts) had(ingress string) int {
+	most := max(len(f.topics[f.settings.JournalName(ingress)].partitions), len(f.topics[f.settings.RunsName(ingress)].partitions))
+	if i := f.instance; i != nil && i.Group.ID == f.settings.GroupID {
+		for _, a := range i.Assignments {
+			if a.Topic == ingress {
+				most = max(most, int(a.Partition)+1)
+			}
+		}
+	}
+	return most
 }
 
 // nearest returns a topic with a name like that one, which no setting names: an ingress
