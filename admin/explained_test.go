@@ -63,3 +63,29 @@ func TestTheOldestOverdueRecordIsOneOfThoseThatAreCounted(t *testing.T) {
 		})
 	}
 }
+
+// TestAPauseSaysWhatKeepsMemoryFull: records with an id are never moved to runs, and more instances help against others.
+func TestAPauseSaysWhatKeepsMemoryFull(t *testing.T) {
+	const ids, others = "If this lasts, raise the limit, or write records with long delays without an id.", "or run more instances, up to the number of partitions."
+	for name, test := range map[string]struct {
+		named int64 // bytes of 1000 in each lane
+		off   string
+		want  string
+	}{
+		"most have an id":                  {501, "", ids},
+		"half of them have one":            {500, "", others},
+		"nothing is moved, whatever it is": {1000, "LAYOVER_RUNS=off", others},
+	} {
+		s := ordinary(time.Now())
+		s.Pauses = []Pause{{Reason: PauseBytes}}
+		for _, l := range s.Lanes {
+			l.LiveBytes, l.NamedBytes = 1000, test.named
+		}
+		for i := range s.Runs.Topics {
+			s.Runs.Topics[i].Off = test.off
+		}
+		if got := look(s, time.Now()).report().pauses()[0].Text; !strings.HasSuffix(got, test.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -55,6 +55,7 @@ type totals struct {
 	recentMs              []int32                 // sorted
 	missed                purgatory.Missed
 	ids, idBytes          int64 // records that a command would find, and the memory of that
+	namedBytes            int64 // of liveBytes, of records with an id
 	waitingCancels        int64
 	barred                int64            // of parked: they wait until their partition is read
 	givenUp               map[string]int64 // by target: dead letters of those that no lane holds records for
