@@ -133,7 +133,7 @@ func TestTheTabSaysHowItIs(t *testing.T) {
 	for name, test := range map[string]struct{ title, colour string }{
 		"ordinary": {"Ready: 125,388 parked – Layover layover-orders", "#15803d"},
 		"fresh":    {"Not ready: unknown parked – Layover layover-orders", "#b45309"},
-		"ugly":     {"Degraded, paused: 2,305,843,009,217,693,951 parked – Layover layover-</style>", "#b91c1c"},
+		"ugly":     {"Degraded, paused: 2,305,843,009,217,693,951 parked, 1,152,921,504,606,846,975 in runs – Layover layover-</style>", "#b91c1c"},
 	} {
 		for _, e := range parse(t, render(t, scenes()[name].Sample()).Body.String()) {
 			icon, err := url.PathUnescape(e.attr["href"])
