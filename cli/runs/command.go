@@ -27,8 +27,8 @@ the ingress topic, named by LAYOVER_RUNS_TOPIC.
 
 Settings are the environment variables of run, and have to be the same: brokers,
 ingress topics, group, LAYOVER_RUNS_TOPIC, LAYOVER_JOURNAL_TOPIC. No others are
-read. show --topic takes any topic, also where LAYOVER_INGRESS_TOPICS is unset or
-does not have it any more.
+read. show --topic takes any topic, also where LAYOVER_INGRESS_TOPICS is unset
+or does not have it any more.
 
 It changes nothing, and takes the ACLs Describe on the ingress topics and on the
 group, Describe and Read on the runs topics and on the journals.
