@@ -21,12 +21,15 @@ func (t *totals) addCatchUp(l *purgatory.Snapshot) {
 	}
 }
 
-// overdue returns how many records are late or about to be: due, in flight, due in runs and not
-// read, or late and put back.
-func (t *totals) overdue() int64 {
-	n := t.due + t.inFlight + t.inRuns.overdue
-	for _, c := range t.catchingUp {
-		n += c.records
+// overdue returns how many records of a lane are late or about to be: due, in flight, due in runs
+// and not read, or late and put back.
+func overdue(l *purgatory.Snapshot) int64 {
+	n := int64(l.Due + l.InFlight)
+	for _, c := range l.CatchingUp {
+		n += int64(c.Records)
+	}
+	for i := range l.Outlook.Runs.Partitions {
+		n += l.Outlook.Runs.Partitions[i].Overdue
 	}
 	return n
 }

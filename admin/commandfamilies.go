@@ -82,6 +82,7 @@ func (t *totals) addCommands(l *purgatory.Snapshot) {
 	t.EventsWaiting += l.EventsWaiting
 	t.ids += int64(l.IDs)
 	t.idBytes += l.IDBytes
+	t.namedBytes += l.NamedBytes
 	t.barred += int64(l.Barred)
 	t.waitingCancels += int64(l.Waiting)
 }

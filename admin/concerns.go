@@ -54,7 +54,7 @@ func (v *view) overdueLong() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s, the oldest by %s", countedLong(v.total.due+v.total.inFlight+v.total.inRuns.overdue, "record is overdue", "records are overdue"), human(late))
+	return fmt.Sprintf("%s, the oldest by %s", countedLong(v.total.overdue, "record is overdue", "records are overdue"), human(late))
 }
 
 // knowsParked reports whether it is known how many records are parked. Without partitions

@@ -262,9 +262,13 @@ func rows(partitions []partitionStatus, paused bool) []row {
 	return out
 }
 
-// Title is the text of a browser's tab.
+// Title is the text of a browser's tab, with the numbers of the tile Parked.
 func (d *pageData) Title() string {
-	return fmt.Sprintf("%s: %s parked – Layover %s", d.State, known(d.Parked.Records), d.Group.ID)
+	inRuns := ""
+	if d.InRuns > 0 {
+		inRuns = fmt.Sprintf(", %s in runs", grouped(d.InRuns))
+	}
+	return fmt.Sprintf("%s: %s parked%s – Layover %s", d.State, known(d.Parked.Records), inRuns, d.Group.ID)
 }
 
 // Built is the revision, "" where the build did not leave one.

@@ -79,7 +79,8 @@ func TestThePageAnswersWhatIsAskedAtNight(t *testing.T) {
 		for _, want := range []string{"Degraded, paused b2:9093 refuses the connection, look at KAFKA_TLS_CA: the broker's certificate is of no authority that is trusted here; " +
 			"ingress topic invoices is forbidden since 1999-12-31T22:50:00Z; partition orders/1 is not read at offset 60 (halted) (and 6 more);",
 			"Error: 6 offsets are gone from a runs topic: whatever of them was a copy is not delivered.", "Warning: 2 runs topics have something wrong with them.",
-			"Warning: Copies are read late from runs: 3 late visits since the start, the last 8.0 s ago.",
+			"Warning: Copies are read late from runs: 3 late visits since the start, the last 8.0 s ago. " +
+				"Brokers answer slowly, or memory has no room for what is due at once: look at the leaders of the runs topics, or raise LAYOVER_MAX_PARKED_BYTES.",
 			"Warning: KAFKA_TLS_INSECURE_SKIP_VERIFY is true", "Warning: KAFKA_TLS_CERT has expired. New connections use the certificates from before.",
 			"Warning: The certificate in KAFKA_TLS_CERT (CN=layover) ends in 5 days, at 2000-01-06T01:00:00Z.", "Error: 2 partitions are not read any more.", "Warning: 2 targets do not take records, and 5 records wait for that. Dead letters for that already: 2.",
 			"Warning: Reading is paused: target (retry-7). 115 records wait unread.", "Warning: Dead letters come: 2 since the start, the last 20 s ago.",
@@ -132,7 +133,7 @@ func TestTheTabSaysHowItIs(t *testing.T) {
 	for name, test := range map[string]struct{ title, colour string }{
 		"ordinary": {"Ready: 125,388 parked – Layover layover-orders", "#15803d"},
 		"fresh":    {"Not ready: unknown parked – Layover layover-orders", "#b45309"},
-		"ugly":     {"Degraded, paused: 2,305,843,009,217,693,951 parked – Layover layover-</style>", "#b91c1c"},
+		"ugly":     {"Degraded, paused: 2,305,843,009,217,693,951 parked, 1,152,921,504,606,846,975 in runs – Layover layover-</style>", "#b91c1c"},
 	} {
 		for _, e := range parse(t, render(t, scenes()[name].Sample()).Body.String()) {
 			icon, err := url.PathUnescape(e.attr["href"])

@@ -16,7 +16,7 @@ type runsTotals struct {
 	byTopic                  map[string]runsTotal
 	parts                    []purgatory.RunsView // by topic and partition
 	records, bytes, logBytes int64
-	runs, overdue            int64
+	runs                     int64
 	nextDueMs                int64 // 0: none waits
 	visits, lateVisits       int64
 	lastLateMs               int64
@@ -41,7 +41,7 @@ func (t *totals) addRuns(l *purgatory.Snapshot) {
 		of.add(&p)
 		r.byTopic[p.Topic] = of
 		r.records, r.bytes, r.logBytes = r.records+p.Copies, r.bytes+p.Bytes, r.logBytes+p.LogBytes
-		r.runs, r.overdue = r.runs+int64(p.Runs), r.overdue+p.Overdue
+		r.runs += int64(p.Runs)
 		t.furthestMs[p.Topic] = max(t.furthestMs[p.Topic], p.FurthestMs)
 	}
 	r.nextDueMs = earliest(r.nextDueMs, l.Outlook.Runs.NextDueMs)

@@ -185,7 +185,8 @@ func TestLateCopiesAreNotGreen(t *testing.T) {
 	}{
 		"just now": {func(s *Sample, ms int64) {
 			s.Lanes[0].Pace.LateVisits, s.Lanes[0].Pace.LastLateMs = 2, ms-59_000
-		}, "degraded: copies are read late from runs: 2 late visits since the start, the last 59 s ago"},
+		}, "degraded: copies are read late from runs: 2 late visits since the start, the last 59 s ago. " +
+			"Brokers answer slowly, or memory has no room for what is due at once: look at the leaders of the runs topics, or raise LAYOVER_MAX_PARKED_BYTES"},
 		"a minute ago": {func(s *Sample, ms int64) { s.Lanes[0].Pace.LastLateMs = ms - 60_000 }, "ready"},
 		"after a downtime": {func(s *Sample, ms int64) {
 			s.Lanes[0].Pace.LastLateMs, s.Lanes[0].Missed = ms-9000, purgatory.Missed{Records: 1, LastMs: ms - 10_000}

@@ -172,10 +172,11 @@ func (t runsHealth) passes(reason string) bool {
 	return false
 }
 
-// readsLateText describes visits that came too late.
+// readsLateText describes visits that came too late, with what may be the cause and the remedy.
 func (v *view) readsLateText() string {
 	r := &v.total.inRuns
-	return fmt.Sprintf("copies are read late from runs: %s since the start, the last %s",
+	return fmt.Sprintf("copies are read late from runs: %s since the start, the last %s. "+
+		"Brokers answer slowly, or memory has no room for what is due at once: look at the leaders of the runs topics, or raise LAYOVER_MAX_PARKED_BYTES",
 		countedLong(r.lateVisits, "late visit", "late visits"), relative(time.UnixMilli(r.lastLateMs).Sub(v.now)))
 }
 

@@ -201,6 +201,8 @@ type Settings struct {
 	CommitInterval, MaxDelay time.Duration
 	// Retention is that of each ingress topic by time; below 0 for ever, 0 unknown.
 	Retention map[string]time.Duration
+	// IngressFlags are the flags with which each ingress topic is made, beside its name.
+	IngressFlags map[string]string
 }
 
 // kindOf returns the kind of sickness of a topic that is produced to.

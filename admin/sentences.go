@@ -33,8 +33,8 @@ func (v report) pauseText(p Pause) string {
 	case PauseBytes:
 		return fmt.Sprintf("Reading is paused because parked records take %s of memory, and it pauses at %s. That is LAYOVER_MAX_PARKED_BYTES, %s, less the "+
 			"room for records on their way. Nothing is lost, and parked records are still delivered; what is not read yet is late if its delay is short. "+
-			"Reading goes on by itself when deliveries have freed memory. If this lasts, raise the limit or run more instances.",
-			size(v.Memory.Used), size(v.Memory.PauseAt), size(v.Memory.Limit))
+			"Reading goes on by itself when deliveries have freed memory. %s",
+			size(v.Memory.Used), size(v.Memory.PauseAt), size(v.Memory.Limit), v.memoryRemedy())
 	case PauseDeadLetter:
 		way := "Reading goes on by itself as soon as it takes one. Check that the topic exists and that Layover may write to it."
 		if v.rejects(p.Target) {
@@ -49,6 +49,17 @@ func (v report) pauseText(p Pause) string {
 			"Or set LAYOVER_DLQ_TOPIC and restart.", p.Target, v.stateOf(p.Target), unharmed)
 	}
 	return strings.TrimSpace("Reading is paused: " + p.Reason + " " + p.Target)
+}
+
+// memoryRemedy says what to do about memory that stays full. Where most of it is records that are never moved to runs, it
+// says so: nothing but their deadlines empties it.
+func (v *view) memoryRemedy() string {
+	moves := slices.ContainsFunc(v.Runs.Topics, func(t RunsTopic) bool { return t.Off == "" })
+	if !moves || v.total.namedBytes*2 <= v.total.liveBytes {
+		return "If this lasts, raise the limit, or run more instances, up to the number of partitions."
+	}
+	return fmt.Sprintf("Most of it, %s, is records with an id (x-delay-id). They are not moved to runs, and stay in memory until they are due. "+
+		"If this lasts, raise the limit, or write records with long delays without an id.", size(v.total.namedBytes))
 }
 
 // holdsOf returns what lanes say of a target that they hold.

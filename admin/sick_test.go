@@ -272,7 +272,7 @@ func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
 // TestADeletedIngressTopicIsNotToBeMadeAgainWhileItsRecordsWait: it would be another topic, and its
 // assignment would end those in memory. Once none waits the text says how to make it.
 func TestADeletedIngressTopicIsNotToBeMadeAgainWhileItsRecordsWait(t *testing.T) {
-	advice := "make the topic, which is read within seconds: " + kafkaTopics + "--create --topic delayed"
+	advice := "make the topic, which is read within seconds: " + kafkaTopics + "--create --topic delayed --partitions 4 --config retention.ms=604800000"
 	for name, test := range map[string]struct {
 		parked, due, inFlight int
 		says                  string
@@ -289,11 +289,12 @@ func TestADeletedIngressTopicIsNotToBeMadeAgainWhileItsRecordsWait(t *testing.T)
 		}
 		s.Kafka.Topics = []TopicState{{Name: "delayed", State: "missing", Since: time.Now()}, {Name: "other", State: "missing"}}
 		s.Settings.Ingress = append(s.Settings.Ingress, "other")
+		s.Settings.IngressFlags = map[string]string{"delayed": "--partitions 4 --config retention.ms=604800000", "other": "--partitions 1"}
 		sick := look(s, time.Now()).sick
 		if len(sick) != 2 || !strings.Contains(sick[0].Text, test.says) || strings.Contains(sick[0].Text, "--create") != (test.says == advice) {
 			t.Errorf("%s: %+v, want one that says: %s", name, sick, test.says)
 		}
-		if !strings.Contains(sick[1].Text, "--create --topic other") {
+		if !strings.Contains(sick[1].Text, "--create --topic other --partitions 1") {
 			t.Errorf("%s: of another topic nothing waits: %s", name, sick[1].Text)
 		}
 	}

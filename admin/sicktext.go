@@ -68,8 +68,8 @@ func (v *view) ingressText(t TopicState) string {
 			t.Name, countedLong(n, "record of it still waits", "records of it still wait"))
 	}
 	return fmt.Sprintf("The ingress topic %s does not exist. Nothing of it is read, and other ingress topics are not affected. Correct "+
-		"LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds: %s--create --topic %s",
-		t.Name, kafkaTopics, t.Name)
+		"LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds: %s--create --topic %s %s",
+		t.Name, kafkaTopics, t.Name, v.Settings.IngressFlags[t.Name])
 }
 
 // inMemoryOf returns how many records of an ingress topic wait in memory, or are in flight.

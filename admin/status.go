@@ -283,7 +283,7 @@ func (v report) status() status {
 		},
 		Parked:  parkedStatus{v.known(v.total.parked), v.known(v.total.due), v.total.bytes, v.total.chunkBytes, v.total.liveBytes, v.Memory.Used, v.Memory.PauseAt, v.Memory.Limit},
 		NextDue: millis(v.total.nextDueMs), Furthest: millis(v.total.furthest()), DueWithin: v.due(), Oldest: millis(v.total.oldestOverdueMs),
-		Overdue: v.known(v.total.overdue()), CatchingUp: v.catchUp(), InFlight: v.total.inFlight,
+		Overdue: v.known(v.total.overdue), CatchingUp: v.catchUp(), InFlight: v.total.inFlight,
 		LatenessMs: quantiles(v.total.recentMs), LateStart: v.lateStart(),
 		IDs:  v.commands(),
 		Held: held, HeldMore: more, Names: namesStatus{v.Names.Known, v.Names.Limit, instant{v.Names.Refused}},

@@ -47,6 +47,7 @@ type totals struct {
 	nextDueMs             int64            // 0: nothing waits, in memory or in runs
 	furthestMs            map[string]int64 // by ingress topic: the latest deadline, 0: nothing is parked
 	dueWithin             [len(purgatory.Horizons)]int64
+	overdue               int64 // late or about to be, wherever they are
 	oldestOverdueMs       int64 // 0: nothing is due
 	heldByLabel           map[string]heldTotal
 	catchingUp            map[string]catchUpTotal // by target or glob
@@ -54,6 +55,7 @@ type totals struct {
 	recentMs              []int32                 // sorted
 	missed                purgatory.Missed
 	ids, idBytes          int64 // records that a command would find, and the memory of that
+	namedBytes            int64 // of liveBytes, of records with an id
 	waitingCancels        int64
 	barred                int64            // of parked: they wait until their partition is read
 	givenUp               map[string]int64 // by target: dead letters of those that no lane holds records for
@@ -151,6 +153,7 @@ func (t *totals) add(l *purgatory.Snapshot) {
 	t.addCommands(l)
 	t.addHistograms(l)
 	t.addOutlook(&l.Outlook)
+	t.addOverdue(l)
 	t.addCatchUp(l)
 	t.addRuns(l)
 	t.addLosses(l)
@@ -221,8 +224,13 @@ func (t *totals) addOutlook(o *purgatory.Outlook) {
 	for i, n := range o.DueWithin {
 		t.dueWithin[i] += n
 	}
-	if o.OldestOverdueMs != 0 && (t.oldestOverdueMs == 0 || o.OldestOverdueMs < t.oldestOverdueMs) {
-		t.oldestOverdueMs = o.OldestOverdueMs
+}
+
+// addOverdue adds what is overdue in a lane. The oldest is as of an earlier instant than the number: where that is 0,
+// the lane has delivered it meanwhile.
+func (t *totals) addOverdue(l *purgatory.Snapshot) {
+	if n := overdue(l); n > 0 {
+		t.overdue, t.oldestOverdueMs = t.overdue+n, earliest(t.oldestOverdueMs, l.Outlook.OldestOverdueMs)
 	}
 }
 

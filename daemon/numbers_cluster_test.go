@@ -68,7 +68,8 @@ func TestNumbersOfAnIngressTopicThatIsGone(t *testing.T) {
 			w.DeleteTopic(second)
 			deleted := time.Now()
 			time.Sleep(10 * time.Second)
-			n.some("one is gone", of(usable(0), missing(second), sick(ailment{"ingress_topic", second, "missing", nil, deleted, has("The ingress topic second does not exist")}),
+			n.some("one is gone", of(usable(0), missing(second), sick(ailment{"ingress_topic", second, "missing", nil, deleted, has("The ingress topic second does not exist",
+				"--create --topic second --partitions 1 --config retention.ms=604800000 --config retention.bytes=-1 --config cleanup.policy=delete")}),
 				expected{".kafka.warnings." + second: gone}))
 			w.CreateTopic(second, 1, map[string]string{"retention.ms": "259200000"})
 			time.Sleep(time.Minute)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"layover/admin"
 	"layover/cluster"
 	"layover/cluster/doctor"
+	"layover/cluster/needs"
 	"layover/delay"
 	"layover/lane"
 	"layover/offsets"
@@ -104,11 +106,16 @@ func (d *Daemon) adminSettings() admin.Settings {
 		Ingress: c.IngressTopics, Egress: c.EgressTopic, DeadLetter: c.DLQTopic, Events: c.EventsTopic, OnInvalid: string(c.OnInvalid),
 		Lanes: c.Lanes, CommitInterval: c.CommitInterval, MaxDelay: c.MaxDelay,
 		Retention: make(map[string]time.Duration), Deliverable: !slices.ContainsFunc(c.IngressTopics, func(t string) bool { return c.EgressOf(t) == "" }),
-		Principal: d.principal,
+		Principal: d.principal, IngressFlags: make(map[string]string),
 	}
 	s.Targets = c.Allowed()
+	had, most := make(map[string]int32), int32(1) // partitions of the ingress topics, also of one that is deleted
 	for _, t := range c.IngressTopics {
-		s.Retention[t] = d.watcher.Lookup(t).Retention
+		topic := d.watcher.Lookup(t)
+		s.Retention[t], had[t], most = topic.Retention, topic.Partitions, max(most, topic.Partitions)
+	}
+	for _, t := range c.IngressTopics {
+		s.IngressFlags[t] = needs.IngressFlags(c.MaxDelay, c.HasRuns(t), cmp.Or(had[t], most))
 	}
 	for _, r := range delay.Reasons() {
 		s.Reasons = append(s.Reasons, string(r))

@@ -80,6 +80,9 @@ func TestMemoryOfCancelledRecordsComesBack(t *testing.T) {
 		s := r.Snapshot()
 		live := s.LiveBytes + left*(24+32) // with wheel and index
 		finished := r.parts.byTopic[partitionOf(0)].Window.Bytes() + r.parts.byTopic[partitionOf(0)].Facts.Bytes()
+		if s.NamedBytes != s.LiveBytes {
+			t.Errorf("%d bytes of records with an id, of %d bytes", s.NamedBytes, s.LiveBytes)
+		}
 		if int64(s.Parked) != left || s.Bytes-finished > 2*live+1<<20 {
 			t.Errorf("%d%%: %d parked, %d bytes of which %d live; %d before", percent, s.Parked, s.Bytes-finished, live, full)
 		}

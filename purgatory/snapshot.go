@@ -13,6 +13,7 @@ type Snapshot struct {
 	Bytes      int64
 	ChunkBytes int64 // of Bytes, the chunks of parked records
 	LiveBytes  int64 // of ChunkBytes, the records that are still needed
+	NamedBytes int64 // of LiveBytes, those with an id that are not held: they are never moved to runs
 	Parked     int
 	Due        int // due and waiting, for a target or for membership
 	InFlight   int
@@ -109,10 +110,10 @@ type HeldPartition struct {
 }
 
 // Snapshot returns a copy of the core's state; its cost grows with the number of
-// partitions, targets and counters, not with that of records.
+// partitions, targets, counters and chunks, not with that of records.
 func (c *Core) Snapshot() Snapshot {
 	s := Snapshot{
-		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, Parked: c.parking.wheel.Len(), InFlight: c.out.flights.count,
+		Stats: c.stats.clone(), Bytes: c.Bytes(), ChunkBytes: c.store.bytes, LiveBytes: c.store.used, NamedBytes: c.store.usedBy(idClass), Parked: c.parking.wheel.Len(), InFlight: c.out.flights.count,
 		ReadingPaused: c.out.pauses(), RecentMs: slices.Clone(c.stats.recent[:c.stats.recentLen]),
 		Errors: slices.Clone(c.stats.errors), NextDueMs: c.parking.soonest(c.now.WallMs),
 		Letters: c.stats.letters.last(), Missed: c.stats.missed, CatchingUp: c.parking.catching.views(),

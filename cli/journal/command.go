@@ -24,8 +24,8 @@ processes of the group have to be stopped for that.
 
 Settings are the environment variables of run, and have to be the same: brokers,
 ingress topics, group, LAYOVER_JOURNAL_TOPIC, LAYOVER_RUNS_TOPIC, for reset
-LAYOVER_START_OFFSET. No others are read. Where LAYOVER_INGRESS_TOPICS is unset,
-show takes --topic.
+LAYOVER_START_OFFSET. No others are read. show --topic takes any topic, also
+where LAYOVER_INGRESS_TOPICS is unset or does not have it any more.
 
 It takes the ACLs Describe on the ingress topics and on the runs topics,
 Describe and Read on the journals, Describe on the group; --execute also Read on
@@ -57,9 +57,11 @@ and the finished offsets that a restart would find.`,
 	}
 	cmd.Flags().BoolVar(&o.runs, "runs", false, "show the finished offsets of each record, too")
 	output := process.AddOutput(cmd, "one object a line, of the types\npartition, record, total and incarnation")
-	cmd.Run = o.does(p, o.showing, func(ctx context.Context, c *command) {
-		c.json = output.JSON()
-		c.showAll(ctx)
+	cmd.Run = p.Does("journal", func(ctx context.Context, _ []string) int {
+		return call(ctx, p, o, o.showing, "", func(ctx context.Context, c *command) {
+			c.json = output.JSON()
+			c.showAll(ctx)
+		})
 	})
 	return cmd
 }
@@ -74,7 +76,7 @@ Partitions with an offset are left alone.`,
 		Args: cobra.NoArgs,
 	}
 	addExecute(cmd, o)
-	cmd.Run = o.does(p, mending, func(ctx context.Context, c *command) {
+	cmd.Run = o.mends(p, func(ctx context.Context, c *command) {
 		c.mend(ctx, c.recover, conclusion{"Nothing to recover.", "commits the offset of", "The offset was committed of"})
 	})
 	return cmd
@@ -92,7 +94,7 @@ which of them are finished stay.`,
 		Args: cobra.NoArgs,
 	}
 	addExecute(cmd, o)
-	cmd.Run = o.does(p, mending, func(ctx context.Context, c *command) {
+	cmd.Run = o.mends(p, func(ctx context.Context, c *command) {
 		c.mend(ctx, c.reset, conclusion{"Nothing to reset.", "resets", "Reset:"})
 	})
 	return cmd
@@ -113,9 +115,9 @@ func mending(environ []string) (*config.Config, []string, error) {
 	return config.LoadJournal(environ, config.JournalSettings{Start: true})
 }
 
-// does makes f the work of an action of the verb.
-func (o *options) does(p *process.Process, load loader, f func(context.Context, *command)) func(*cobra.Command, []string) {
+// mends makes f the work of an action that changes something.
+func (o *options) mends(p *process.Process, f func(context.Context, *command)) func(*cobra.Command, []string) {
 	return p.Does("journal", func(ctx context.Context, _ []string) int {
-		return call(ctx, p, o, load, "--topic "+strconv.Quote(o.topic), f)
+		return call(ctx, p, o, mending, "--topic "+strconv.Quote(o.topic), f)
 	})
 }

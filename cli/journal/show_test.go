@@ -212,3 +212,16 @@ func TestShowKeepsAWindowForSixteenLivesAtMost(t *testing.T) {
 		}
 	}
 }
+
+// TestATopicThatWasTakenOutOfTheSettingsIsShown as one that they have.
+func TestATopicThatWasTakenOutOfTheSettingsIsShown(t *testing.T) {
+	w := newFixture(t)
+	w.fill(0, 1000)
+	w.assignment(0, 0xa1).finish(1, 600)
+	w.CreateTopic("many", 1, nil)
+	had := w.do("show --topic delayed")
+	w.is(w.do("show --topic delayed", "LAYOVER_INGRESS_TOPICS=many", "LAYOVER_GROUP_ID="+group), had.stdout)
+	if !strings.Contains(had.stdout, "\n  1 record, ") {
+		t.Errorf("%+v", had)
+	}
+}

@@ -80,7 +80,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 func (c *command) surveyTopic(ctx context.Context, clusterID, name string, topics map[string]kafka.Topic) (parts []*partition, err error) {
 	journal := c.cfg.JournalName(name)
 	t, j := topics[name], topics[journal]
-	if err := c.present(name, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.Err); err != nil {
+	if err := c.present(name, "ingress topic", kafka.MissingIngress(c.cfg, name), t.Err); err != nil {
 		return nil, err
 	}
 	if err := c.present(journal, "journal topic", fmt.Sprintf("Layover makes it when it runs with LAYOVER_JOURNAL=auto; "+

@@ -37,13 +37,14 @@ type command struct {
 type loader = func(environ []string) (*config.Config, []string, error)
 
 // call is the frame of both verbs: it loads the settings, connects, and lets
-// work print to a buffered stdout. asked is how the topic was asked for.
+// work print to a buffered stdout. asked is how the topic was asked for; "" where it
+// may be any: records may wait in one that was taken out of the settings.
 func call(ctx context.Context, p *process.Process, o *options, load loader, asked string, work func(context.Context, *command)) int {
 	cfg, ok := p.LoadConfig(load)
 	if !ok {
 		return process.ExitUsage
 	}
-	if o.topic != "" && !slices.Contains(cfg.IngressTopics, o.topic) {
+	if asked != "" && o.topic != "" && !slices.Contains(cfg.IngressTopics, o.topic) {
 		return p.FailUsage(fmt.Errorf("%s: not an ingress topic; LAYOVER_INGRESS_TOPICS has %s", asked, strings.Join(cfg.IngressTopics, ", ")))
 	}
 	b, err := connect(cfg.Kafka)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"layover/cluster"
+	"layover/config"
 	"layover/offsets"
 )
 
@@ -58,6 +60,15 @@ func (b *Brokers) Present(name, what, mend string, err error) error {
 		return fmt.Errorf("%s %q does not exist on %s: %s", what, name, b.Via.Seeds, mend)
 	}
 	return b.Explain(err, fmt.Sprintf("%s %.300q", what, name), "Describe on topic "+name)
+}
+
+// MissingIngress says what to do where there is no ingress topic of that name: one that is not among the settings was
+// named on the command line.
+func MissingIngress(cfg *config.Config, name string) string {
+	if !slices.Contains(cfg.IngressTopics, name) {
+		return "check --topic; LAYOVER_INGRESS_TOPICS has " + strings.Join(cfg.IngressTopics, ", ")
+	}
+	return "create it, or check LAYOVER_INGRESS_TOPICS"
 }
 
 // electionWait is the pause before partitions whose leader moves are asked about again.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"layover/delay"
 )
 
 // AddEnvFile adds --env-file to a verb that reads settings, and to its actions.
@@ -25,7 +27,7 @@ func (p *Process) AddEnvFile(cmd *cobra.Command) {
 // topic, and a partition. A number that is not given stays. usage is that of --topic.
 func AddPartitions(cmd *cobra.Command, usage string, topic *string, partition *int32) {
 	cmd.PersistentFlags().Func("topic", usage, func(name string) error {
-		if *topic = name; name == "" {
+		if *topic = name; !delay.IsTopicName(name) {
 			return errors.New("want the name of an ingress topic")
 		}
 		return nil

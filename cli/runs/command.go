@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,8 @@ the ingress topic, named by LAYOVER_RUNS_TOPIC.
 
 Settings are the environment variables of run, and have to be the same: brokers,
 ingress topics, group, LAYOVER_RUNS_TOPIC, LAYOVER_JOURNAL_TOPIC. No others are
-read. Where LAYOVER_INGRESS_TOPICS is unset, show takes --topic.
+read. show --topic takes any topic, also where LAYOVER_INGRESS_TOPICS is unset
+or does not have it any more.
 
 It changes nothing, and takes the ACLs Describe on the ingress topics and on the
 group, Describe and Read on the runs topics and on the journals.
@@ -73,6 +73,3 @@ bounds.`,
 func (o *options) load(environ []string) (*config.Config, []string, error) {
 	return config.LoadJournal(environ, config.JournalSettings{Topic: o.topic})
 }
-
-// asked is how the topic was asked for.
-func (o *options) asked() string { return "--topic " + strconv.Quote(o.topic) }

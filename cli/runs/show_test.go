@@ -349,3 +349,16 @@ func TestShowChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestATopicThatWasTakenOutOfTheSettingsIsShown: what waits there keeps a downgrade from being safe. Of the topics that
+// the settings have nothing is known then, be it one alone.
+func TestATopicThatWasTakenOutOfTheSettingsIsShown(t *testing.T) {
+	w := someRuns(t)
+	w.CreateTopic("many", 1, nil)
+	others := []string{"LAYOVER_INGRESS_TOPICS=many", "LAYOVER_GROUP_ID=" + group}
+	alone := w.do("show --exact")
+	got := w.do("show --exact --topic delayed", others...)
+	if want := strings.Replace(alone.stdout, "\nSet LAYOVER", "\nNot known is:\n  the partitions that were not asked for\nSet LAYOVER", 1); got.code != 0 || got.stdout != want {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.stderr, got.stdout, want)
+	}
+}

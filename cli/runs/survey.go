@@ -29,12 +29,8 @@ func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Par
 // survey asks about the selected partitions. Problems are of single topics, which are left
 // out; an error is of all.
 func (c *command) survey(ctx context.Context) (parts []*partition, problems []error, err error) {
-	ingress := c.cfg.IngressTopics
-	if c.topic != "" {
-		ingress = []string{c.topic}
-	}
 	var names []string
-	for _, name := range ingress {
+	for _, name := range c.ingress {
 		names = append(names, name, c.cfg.JournalName(name))
 	}
 	clusterID, topics, err := c.brokers.Topics(ctx, names)
@@ -45,7 +41,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range ingress {
+	for _, name := range c.ingress {
 		if err := c.present(name, topics); err != nil {
 			problems = append(problems, err)
 			continue
@@ -70,7 +66,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 // may not be read is an error: its finished copies would count as waiting.
 func (c *command) present(name string, topics map[string]kafka.Topic) error {
 	t, journal := topics[name], c.cfg.JournalName(name)
-	if err := c.brokers.Present(name, "ingress topic", "create it, or check LAYOVER_INGRESS_TOPICS", t.Err); err != nil {
+	if err := c.brokers.Present(name, "ingress topic", kafka.MissingIngress(c.cfg, name), t.Err); err != nil {
 		return err
 	}
 	if err := topics[journal].Err; cluster.Denied(err) {

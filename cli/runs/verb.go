@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,6 +24,7 @@ type command struct {
 	options
 	process *process.Process
 	cfg     *config.Config
+	ingress []string // topics that are looked at
 	brokers *kafka.Brokers
 	reading *kgo.Client // of reading alone
 	copies  *copies.Copies
@@ -39,10 +39,10 @@ func call(ctx context.Context, p *process.Process, o *options) int {
 	if !ok {
 		return process.ExitUsage
 	}
-	if o.topic != "" && !slices.Contains(cfg.IngressTopics, o.topic) {
-		return p.FailUsage(fmt.Errorf("%s: not an ingress topic; LAYOVER_INGRESS_TOPICS has %s", o.asked(), strings.Join(cfg.IngressTopics, ", ")))
+	c := &command{options: *o, process: p, cfg: cfg, ingress: cfg.IngressTopics, out: bufio.NewWriter(p.Stdout), now: time.Now()}
+	if o.topic != "" { // one of the settings or not: records may wait in one that was taken out of them
+		c.ingress = []string{o.topic}
 	}
-	c := &command{options: *o, process: p, cfg: cfg, out: bufio.NewWriter(p.Stdout), now: time.Now()}
 	if err := c.connect(); err != nil {
 		return p.Fail(err)
 	}
@@ -62,7 +62,7 @@ func (c *command) connect() (err error) {
 	options := func() []kgo.Opt { return c.brokers.Opts }
 	quiet := slog.New(slog.DiscardHandler) // the findings say it
 	facts := journal.New(journal.Config{
-		Group: c.cfg.GroupID, Ingress: c.cfg.IngressTopics, Name: c.cfg.JournalName, Auto: true, Client: c.brokers.Client, Options: options, Log: quiet,
+		Group: c.cfg.GroupID, Ingress: c.ingress, Name: c.cfg.JournalName, Auto: true, Client: c.brokers.Client, Options: options, Log: quiet,
 	})
 	if c.reading, err = logs.NewClient(c.brokers.Opts); err == nil {
 		c.copies, err = copies.New(copies.Config{
@@ -92,7 +92,7 @@ func (c *command) show(ctx context.Context) {
 		c.fail(err)
 		return
 	}
-	v := verdict{all: c.partition < 0 && (c.topic == "" || len(c.cfg.IngressTopics) == 1), failed: len(problems)}
+	v := verdict{all: c.partition < 0 && slices.Equal(c.ingress, c.cfg.IngressTopics), failed: len(problems)}
 	for _, problem := range problems {
 		c.fail(problem)
 	}

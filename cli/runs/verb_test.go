@@ -34,7 +34,7 @@ func TestTheCommandLine(t *testing.T) {
 		"show --execute":       "unknown flag: --execute",
 		"show --partition -1":  `invalid argument "-1" for "--partition" flag: want a number from 0 on`,
 		"show --topic=":        `invalid argument "" for "--topic" flag: want the name of an ingress topic`,
-		"--topic ready show":   `--topic "ready": not an ingress topic; LAYOVER_INGRESS_TOPICS has delayed, later`,
+		"--topic a/b show":     `invalid argument "a/b" for "--topic" flag: want the name of an ingress topic`,
 		"show -o yaml":         `invalid argument "yaml" for "-o, --output" flag: want text or json`,
 		"show --exact=perhaps": `invalid argument "perhaps" for "--exact" flag: strconv.ParseBool: parsing "perhaps": invalid syntax`,
 	} {
@@ -91,8 +91,9 @@ func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		want    string
 		shown   string // a part of stdout; "": there is nothing
 	}{
-		"no ingress topic":     {func(w *fixture) { w.DeleteTopic(ingress) }, "show", `ingress topic "delayed" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS`, ""},
-		"a partition too many": {func(*fixture) {}, "show --partition 3", `--partition 3: ingress topic "delayed" has the partitions 0 to 2`, ""},
+		"no ingress topic": {func(w *fixture) { w.DeleteTopic(ingress) }, "show", `ingress topic "delayed" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS`, ""},
+		"no topic of a name that the settings do not have": {func(*fixture) {}, "show --topic delayd", `ingress topic "delayd" does not exist on broker: check --topic; LAYOVER_INGRESS_TOPICS has delayed`, ""},
+		"a partition too many":                             {func(*fixture) {}, "show --partition 3", `--partition 3: ingress topic "delayed" has the partitions 0 to 2`, ""},
 		"no Describe on the ingress topic": {func(w *fixture) {
 			w.Refuse(kmsg.Metadata, kfake.Fault{Topic: ingress, Err: kerr.TopicAuthorizationFailed})
 		}, "show", `ingress topic "delayed": ` + noTopic + "; allow Describe on topic delayed", ""},

@@ -298,6 +298,16 @@ func IngressConfig(maxDelay time.Duration, runs bool) []Setting {
 	}
 }
 
+// IngressFlags are the flags of kafka-topics.sh --create that an ingress topic needs beside its name, whatever the
+// brokers' defaults are.
+func IngressFlags(maxDelay time.Duration, runs bool, partitions int32) string {
+	flags := fmt.Sprintf("--partitions %d", partitions)
+	for _, set := range IngressConfig(maxDelay, runs) {
+		flags += " --config " + set.Name + "=" + set.Value
+	}
+	return flags
+}
+
 // JournalConfig is the configuration with which only Layover deletes facts.
 func JournalConfig() []Setting {
 	return []Setting{

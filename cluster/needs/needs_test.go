@@ -207,3 +207,11 @@ func TestARunsTopicMayDeleteUnlessEachSettingSaysThatItKeeps(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIngressTopicIsMadeAsTheDoctorSays: its test has the same words.
+func TestAnIngressTopicIsMadeAsTheDoctorSays(t *testing.T) {
+	const want = "--partitions 1 --config retention.ms=604800000 --config retention.bytes=-1 --config cleanup.policy=delete"
+	if got := IngressFlags(30*24*time.Hour, true, 1); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
