@@ -142,6 +142,13 @@ func (b *backpressure) isFull(used, limit int64, empty bool) bool {
 	return used > mark
 }
 
+// pausesForMemory reports whether the last check has found memory full.
+func (b *backpressure) pausesForMemory() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.full
+}
+
 // say logs what reading pauses for and did not before, or that it goes on. Memory is
 // named where it is what reading paused for, and else what is wrong with the target.
 func (b *backpressure) say(before []purgatory.Pause, used, limit int64) {

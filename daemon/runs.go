@@ -73,6 +73,7 @@ func (d *Daemon) runsConfig(s sizes) lane.RunsConfig {
 		Share:      func() int64 { return d.backpressure.limit() / int64(d.cfg.Lanes) },
 		Beside:     (d.cfg.Lanes + s.visits - 1) / s.visits,
 		Left:       func() int64 { return d.backpressure.left() / int64(d.cfg.Lanes) },
+		Full:       d.backpressure.pausesForMemory,
 		Retention:  func(ingress string) time.Duration { return d.watcher.Lookup(ingress).Retention },
 		Partitions: d.router.partitions,
 		Uniform:    func() bool { return d.consumer.NoneOlder() },

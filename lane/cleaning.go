@@ -46,7 +46,7 @@ func (v *visits) clean(now time.Time, topic topicOf) (loaded bool) {
 	}
 	if v.loaded.IsZero() {
 		v.spare = max(v.pressure.share()/cleanSpare-v.pressure.roomAgain(), 0)
-		if !now.Before(v.stays) && v.core.Runs().ReloadedBytes() > 0 {
+		if !now.Before(v.stays) && v.core.Runs().AgainBytes() > 0 {
 			v.loaded, v.stays = now, now.Add(cleanStay)
 		}
 	}

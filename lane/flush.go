@@ -70,6 +70,8 @@ type flush struct {
 	near      time.Duration // the horizon of what is old
 	least     int64         // bytes that are worth a flush
 	gathered  int64         // bytes that it has taken
+	little    time.Time     // no flush for memory that is nearly full before, unless reading pauses: the last has found little
+	stays     int64         // what counted as movable then, and may not be
 	again     bool          // runs were loaded that are to be moved again
 	rested    time.Time     // no flush for memory before
 	nothing   time.Time     // nor one for memory that is nearly full: the last found nothing to move
@@ -134,14 +136,19 @@ func (f *flush) gather(now time.Time) {
 		n, f.gathering = r.Gather(after(f.horizon), size, gatherBudget)
 		f.gathered += n
 		if !f.gathering && f.gathered > 0 && f.gathered <= f.least { // what else counts as movable is not, such as where a partition takes none
-			f.rested = now.Add(flushRest)
-			f.nothing = f.rested
+			f.rested, f.nothing = now.Add(flushRest), now.Add(time.Second)
+			f.little, f.stays = f.rested, r.OnceMovableBytes()
 		}
 	}
 	if !f.gathering && !r.Moving() {
 		f.nothing = now.Add(time.Second)
 		f.rested = f.nothing
 	}
+}
+
+// grown reports whether so much that may be moved has come since the flush that found little that another comes at once.
+func (f *flush) grown() bool {
+	return f.core.Runs().OnceMovableBytes() > f.stays+f.pressure.share()/leastFlush/2
 }
 
 // gives reports whether what may be moved is worth a flush. Where reading pauses for memory all of it is: nothing more
@@ -158,15 +165,10 @@ func (f *flush) gives(share int64, nearly, pauses bool) bool {
 // begins says whether a flush begins: for what ingress has to keep, for memory, or for what was loaded to
 // be moved again.
 func (f *flush) begins(now time.Time, ahead time.Duration) bool {
-	used, share, left := f.pressure.used(), f.pressure.share(), f.pressure.left() // others may have filled memory
-	pauses := left <= share/8                                                     // an eighth is for what is read from runs topics
-	nearly := used > share*3/4 || used > share/2 && left < share/4 || pauses
-	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing)
-	f.horizon = f.pressure.horizon(used)
-	if pauses {
-		f.horizon = min(f.horizon, f.pressure.horizon(share*7/8))
-	}
-	f.horizon = max(f.horizon, 2*ahead)
+	used, share, pauses := f.pressure.used(), f.pressure.share(), f.pressure.pauses()
+	nearly := used > share*3/4 || used > share/2 && f.pressure.left() < share/4 || pauses // others may have filled it
+	full := used > share/2 && !now.Before(f.rested) || nearly && !now.Before(f.nothing) && (pauses || !now.Before(f.little) || f.grown())
+	f.horizon = max(f.pressure.horizon(used), 2*ahead)
 	gives := full && f.gives(share, nearly, pauses)
 	f.kept = !now.Before(f.looked) && f.keeps(now, ahead, gives)
 	f.copies = false

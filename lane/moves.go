@@ -18,7 +18,7 @@ type moves struct {
 }
 
 func newMoves(l *Lane) moves {
-	pressure := &pressure{l.core, &l.out, &l.seen, l.cfg.Runs.Share, l.cfg.Runs.Left, mostAge}
+	pressure := &pressure{l.core, &l.out, &l.seen, l.cfg.Runs.Share, l.cfg.Runs.Left, l.cfg.Runs.Full, mostAge}
 	return moves{
 		openings: openings{core: l.core, box: &l.box, cfg: &l.cfg, topics: make(map[string]RunsTopic), parts: make(map[offsets.Assignment]*opening)},
 		flush:    flush{core: l.core, box: &l.box, cfg: &l.cfg, pressure: pressure, out: &l.out, throttle: &l.throttle},
@@ -85,16 +85,24 @@ type pressure struct {
 	seen  *published // the bytes that left knows of
 	share func() int64
 	left  func() int64
+	full  func() bool   // reading pauses for memory, whoever uses it; nil: it never does
 	age   time.Duration // that ingress may have to keep what can be moved: the least of all topics
 }
 
 // horizon is how far off a record is at least that is moved. It is an hour while up to half
 // of the share is used, and a minute from seven eighths on. It falls by equal factors in
-// between. It is never longer than the age to which ingress is to keep a record.
+// between. It is never longer than the age to which ingress is to keep a record. While reading pauses it is as near as
+// from seven eighths on.
 func (p *pressure) horizon(used int64) time.Duration {
+	if p.pauses() {
+		used = max(used, p.share()*7/8)
+	}
 	part := (float64(used)/float64(p.share()) - 0.5) / 0.375
 	return min(p.age, time.Duration(float64(longest)*math.Pow(float64(shortest)/float64(longest), max(0, min(part, 1)))))
 }
+
+// pauses reports whether reading pauses for memory.
+func (p *pressure) pauses() bool { return p.full != nil && p.full() }
 
 // used is the lane's bytes but for those of what is on its way to the runs topics. What deliveries
 // take counts, as it does where reading pauses: else that may be before anything is moved.

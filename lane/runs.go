@@ -48,6 +48,8 @@ type RunsConfig struct {
 	// Left returns this lane's part of the memory that the whole process has left, in bytes; negative: more is
 	// used than there is.
 	Left func() int64
+	// Full reports whether reading pauses for memory; nil: it never does.
+	Full func() bool
 	// Beside is how many lanes wait for each visit that reads, as only so many do at a time; at least 1.
 	Beside int
 	// Retention is how long an ingress topic keeps its records; 0 and below: for ever, or

@@ -248,6 +248,10 @@ func shelved(t *testing.T, edit func(*Config), plant func(*shelf), f func(r *rig
 				s.set(func(s *shelf) { n = max(s.process, s.share) - s.used() - s.others })
 				return n
 			},
+			Full: func() (is bool) {
+				s.set(func(s *shelf) { is = s.used()+s.others > max(s.process, s.share)*7/8 })
+				return is
+			},
 			Retention:  func(string) (d time.Duration) { s.set(func(s *shelf) { d = s.retention }); return d },
 			Partitions: func() (n int) { s.set(func(s *shelf) { n = s.partitions }); return n },
 			Uniform:    func() (is bool) { s.set(func(s *shelf) { is = !s.older }); return is },

@@ -69,7 +69,7 @@ func manyShelves(t *testing.T, parts, visits int, share int64, plant func(partit
 	config := func(c *Config) {
 		c.Runs = RunsConfig{
 			Runs: m, Beside: 1, InFlight: 1 << 16,
-			Share: func() int64 { return share }, Left: func() int64 { return m.left(share) },
+			Share: func() int64 { return share }, Left: func() int64 { return m.left(share) }, Full: func() bool { return m.left(share) < share/8 },
 			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return parts }, Uniform: func() bool { return true },
 		}
 	}

@@ -21,7 +21,8 @@ func tooLarge(size int) func(*kgo.Record) error {
 	}
 }
 
-// TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory: max.message.bytes of the runs topic was lowered. Its small runs
+// TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory: max.message.bytes of the runs topic was lowered. Its
+// small runs
 // with copies larger than that are loaded to be moved again, and cannot be.
 func TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory(t *testing.T) {
 	for name, refuse := range map[string]func(*kgo.Record) error{
@@ -53,7 +54,8 @@ func TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory(t *testing.T) {
 	}
 }
 
-// TestALargerRecordThatTheRunsTopicTakesIsMoved: a smaller one that does not compress was refused. "One that is too large
+// TestALargerRecordThatTheRunsTopicTakesIsMoved: a smaller one that does not compress was refused. "One that is too
+// large
 // for it keeps no other from being moved".
 func TestALargerRecordThatTheRunsTopicTakesIsMoved(t *testing.T) {
 	for name, first := range map[string]bool{"alone": false, "behind one that is refused": true} {
@@ -137,4 +139,32 @@ func TestWhatWasTooLargeIsTriedAgainAfterTenMinutes(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestWhatWasReadBackIsMovedOnceTheTopicTakesIt: max.message.bytes of the runs topic was lowered for five minutes.
+// "One that is too large for it ...
+// is tried again after ten minutes." Memory is enough.
+func TestWhatWasReadBackIsMovedOnceTheTopicTakesIt(t *testing.T) {
+	for name, refused := range map[string]bool{"never": false, "for five minutes": true} {
+		t.Run(name, func(t *testing.T) {
+			const share = 8 << 20
+			plant := func(p int, s *shelf) {
+				s.plant(fewSmall+10, 2500, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 200 * time.Hour })
+				if refused {
+					s.refuse = tooLarge(2000)
+				}
+			}
+			manyShelves(t, 1, 4, share, plant, func(r *rig, m *shelves) {
+				m.alone.Store(r)
+				time.Sleep(5 * time.Minute)
+				m.list[0].set(func(s *shelf) { s.refuse = nil })
+				time.Sleep(24 * time.Hour)
+				synctest.Wait()
+				v := r.Snapshot()
+				if v.Cleaned < fewSmall {
+					t.Errorf("%d of %d small runs are moved again in a day; %d bytes of copies are in memory", v.Cleaned, fewSmall+10, r.Loaded())
+				}
+			})
+		})
+	}
 }

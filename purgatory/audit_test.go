@@ -325,7 +325,7 @@ func (r *rig) auditStore(n *census) {
 		}
 		bytes += int64(cap(ch.buf)) + chunkOverhead
 		live += int64(ch.live)
-		if ch.class < tooLargeCopies || ch.class == reloadedClass {
+		if movableClass(ch.class) {
 			movable += int64(ch.used)
 		}
 		if ch.live != n.live[no] {

@@ -74,7 +74,7 @@ func (r *Runs) moved(a *Answer) {
 		if !a.Acked { // else its copy is read
 			r.stats.orphaned(p, &h, 1, r.now.WallMs)
 		}
-		r.bytes -= c.size
+		r.underway(c.loc, -c.size)
 		r.out.release(c.loc, &h)
 		r.parts.retire(c.from)
 		return
@@ -88,7 +88,7 @@ func (r *Runs) moved(a *Answer) {
 			m.largeUntil = 0
 		}
 		p.finish(h.place())
-		r.bytes -= c.size
+		r.underway(c.loc, -c.size)
 		r.out.release(c.loc, &h)
 	default: // its copy, if there is one, is delivered as well
 		r.refused(m, a, &c)
@@ -147,13 +147,26 @@ func (r *Runs) setApart(loc location, h *header) location {
 		return loc
 	}
 	classNo, size := tooLargeClass, int(h.total())
+	r.underway(loc, -int64(size))
 	if h.marks&isCopy != 0 {
 		classNo = tooLargeCopies
 	}
 	to, dst := r.store.alloc(classNo, size)
 	copy(dst, r.store.at(loc)[:size])
 	r.store.discard(loc, size)
+	r.underway(to, int64(size)) // until it is parked
 	return to
+}
+
+// underway counts the bytes of a record that is gathered or in flight.
+func (r *Runs) underway(loc location, size int64) {
+	r.bytes += size
+	if !movableClass(r.store.chunks[loc>>locationBits].class) {
+		r.apart += size
+	}
+	if r.store.tooLarge(loc) {
+		r.large += size
+	}
 }
 
 // tooLarge reports whether a record, without an id, is in a class of those.

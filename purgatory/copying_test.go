@@ -124,7 +124,8 @@ func TestWhatIsNearlyDueIsGivenUpInALongPass(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsTooLargeHoldsUpNoOther, however large those are, and is tried again after tooLargeMs. It does not count as
+// TestACopyThatIsTooLargeHoldsUpNoOther, however large those are, and is tried again after tooLargeMs. It does not
+// count as
 // movable until then.
 func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
 	w := newWays(t, 1)
@@ -181,7 +182,8 @@ func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
 	w.audit()
 }
 
-// TestOfLargeCopiesTwoOfAPartitionAreInFlight: the client sends them one by one. The rest stays gathered, which a revoke
+// TestOfLargeCopiesTwoOfAPartitionAreInFlight: the client sends them one by one. The rest stays gathered, which a
+// revoke
 // gives up at once. Another partition has its own two, and small records have the room that large ones leave.
 func TestOfLargeCopiesTwoOfAPartitionAreInFlight(t *testing.T) {
 	h := newHush(t, 100)
@@ -205,5 +207,52 @@ func TestOfLargeCopiesTwoOfAPartitionAreInFlight(t *testing.T) {
 	h.Revoke(partitionOf(0), 1)
 	if n := h.Draining(partitionOf(0), 1); n != 2 || len(h.Runs().Offer(nil, 9)) != 0 {
 		t.Errorf("a revoke waits for %d copies", n)
+	}
+}
+
+// TestWhatIsTooLargeAndUnansweredTakesNothingFromWhatIsMovable: two records were too large and are tried again. One
+// is refused, for the other there is
+// no answer. MovableBytes returns "the bytes of records that may be moved, however soon they are due, without those
+// on their way".
+func TestWhatIsTooLargeAndUnansweredTakesNothingFromWhatIsMovable(t *testing.T) {
+	for name, again := range map[string]bool{"the first time": false, "tried again": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWays(t, 1)
+			offset := int64(0)
+			take := func(size int) {
+				a := w.arrivalOfSize(offset, size)
+				a.ID, a.DeadlineMs = nil, w.at.WallMs+7_200_000
+				w.take(0, 1, a)
+				offset++
+			}
+			moves := func() []Move {
+				w.Runs().FromFarthest()
+				w.Runs().Gather(0, 1<<40, 1<<20)
+				return w.Runs().Offer(nil, 9)
+			}
+			take(2000)
+			take(20_000)
+			all := moves()
+			if again {
+				for _, m := range all {
+					w.Runs().Moved(w.at, []Answer{{ID: m.ID, TooLarge: true}})
+				}
+				w.pass(tooLargeMs)
+				all = moves()
+			}
+			for _, m := range all {
+				if m.Offset == 0 {
+					w.Runs().Moved(w.at, []Answer{{ID: m.ID, TooLarge: true}})
+				}
+			}
+			w.pass(2 * silentMs)
+			for range 10 {
+				take(1000)
+			}
+			if n := w.Runs().MovableBytes(); n < 10_000 {
+				t.Errorf("%d bytes are movable of ten records of 1000 bytes", n)
+			}
+			w.audit()
+		})
 	}
 }

@@ -22,12 +22,15 @@ func (r *Runs) MovingBytes() int64 { return r.bytes - r.silence().bytes }
 
 // MovableBytes returns the bytes of records that may be moved, however soon they are due, without those on their way.
 func (r *Runs) MovableBytes() int64 {
-	movable := r.store.movable - r.bytes
+	movable := r.store.movable - (r.bytes - r.apart)
 	if r.now.MonotonicMs >= r.largeAfter {
-		movable += r.store.usedBy(tooLargeClass) + r.store.usedBy(tooLargeCopies)
+		movable += r.store.usedBy(tooLargeClass) + r.store.usedBy(tooLargeCopies) - r.large
 	}
 	return movable
 }
+
+// OnceMovableBytes returns the same with those on their way, which may be refused.
+func (r *Runs) OnceMovableBytes() int64 { return r.store.movable }
 
 // LoadedBytes returns the bytes of records in memory that were read from runs topics.
 func (r *Runs) LoadedBytes() int64 { return r.out.dir.copies }
@@ -56,6 +59,15 @@ func (r *Runs) Stranded() (bytes int64) {
 // ReloadedBytes returns the bytes of copies in memory that were loaded to be moved again. Its cost grows with the
 // chunks.
 func (r *Runs) ReloadedBytes() int64 { return r.store.usedBy(reloadedClass) }
+
+// AgainBytes returns how much of what was loaded to be moved again may be tried now. What was refused for its size may
+// not, for a while.
+func (r *Runs) AgainBytes() int64 {
+	if r.now.MonotonicMs < r.largeAfter {
+		return r.ReloadedBytes()
+	}
+	return r.ReloadedBytes() + r.store.usedBy(tooLargeCopies)
+}
 
 // PutBackBytes returns the bytes of copies in memory that are late and wait for their instant of the catch-up.
 func (r *Runs) PutBackBytes() int64 { return r.parking.catching.copies }

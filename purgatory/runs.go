@@ -34,6 +34,8 @@ type Runs struct {
 	flying []copying // by id; a free one has no source
 	free   []int32
 	bytes  int64    // of what is gathered or in flight
+	apart  int64    // of those, of records that do not count as movable where they are parked
+	large  int64    // and of those, of records that were refused for their size before
 	taken  []uint64 // scratch of Gather
 	first  int      // where the next round of Offer over the partitions begins
 	gaveUp int64    // Clock.MonotonicMs of the last look for copies that are not answered in time
@@ -228,7 +230,7 @@ func (r *Runs) gather(afterMs int64, budget int, wanted func(payload uint64) boo
 		p := r.parts.list[h.slot]
 		lists[p] = append(lists[p], waiting{loc, h.deadlineMs})
 		gathered += int64(h.total())
-		r.bytes += int64(h.total())
+		r.underway(loc, int64(h.total()))
 		p.moved.gatheredBytes += int64(h.total())
 		p.unpark()
 		r.stats.Parked--
@@ -357,7 +359,7 @@ func (r *Runs) scatter(p *partition, untilMs int64) {
 // park parks a record again that was not moved.
 func (r *Runs) park(p *partition, loc location) {
 	h := readHeader(r.store.at(loc))
-	r.bytes -= int64(h.total())
+	r.underway(loc, -int64(h.total()))
 	p.parkAgain(h.deadlineMs)
 	r.stats.Parked++
 	r.parking.again(loc, h.fireMs(r.now.WallMs), false)
@@ -369,7 +371,7 @@ func (r *Runs) forget(p *partition) (n int64) {
 		loc := m.pop(0)
 		h := readHeader(r.store.at(loc))
 		r.stats.orphaned(p, &h, 1, r.now.WallMs)
-		r.bytes -= int64(h.total())
+		r.underway(loc, -int64(h.total()))
 		m.gatheredBytes -= int64(h.total())
 		r.out.release(loc, &h)
 	}

@@ -131,10 +131,13 @@ func (s *store) count(ch *chunk, n int32, size int) {
 	ch.used += int32(size)
 	s.live += int64(n)
 	s.used += int64(size)
-	if ch.class < tooLargeCopies || ch.class == reloadedClass {
+	if movableClass(ch.class) {
 		s.movable += int64(size)
 	}
 }
+
+// movableClass reports whether the records of a class count as movable.
+func movableClass(classNo int) bool { return classNo < tooLargeCopies || classNo == reloadedClass }
 
 // openChunk replaces the class's open chunk by one with room for size bytes. A
 // record larger than a regular chunk gets one of exactly its size.

@@ -119,36 +119,37 @@ func (c *Copies) at(tp offsets.TopicPartition) offsets.TopicPartition {
 func (c *Copies) Copy(tp offsets.TopicPartition, r *kgo.Record, done func(offset int64, err error)) {
 	at := c.at(tp)
 	r.Topic, r.Partition = at.Topic, at.Partition
-	c.troubles.sent(tp, r.Timestamp)
 	size := sizeOf(r)
+	if size > c.cfg.Batch(at.Topic)+besideBytes/2 {
+		c.refused(at, errUnreadable)
+		done(-1, errUnreadable)
+		return
+	}
 	together := c.cfg.Together(at.Topic)
 	alone := size > together-together/16 // with its headers it may not fit in there
-	answered := func(r *kgo.Record, err error) {
+	c.troubles.sent(tp, r.Timestamp)
+	c.cfg.Produce(r, alone, func(r *kgo.Record, err error) {
 		switch {
 		case alone && (errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge)):
 			err = fmt.Errorf("%w: %w", runs.ErrTooLarge, err)
 		case err != nil:
 			err = cluster.Allow(err, "Write on topic "+at.Topic)
 		}
-		if errors.Is(err, runs.ErrTooLarge) { // it takes others, and the keeper warns of its max.message.bytes
-			c.troubles.answered(tp, nil, time.Now())
-		} else {
-			c.troubles.answered(tp, err, time.Now())
-		}
+		c.troubles.answered(tp, err, time.Now())
 		if err != nil {
-			c.say("refused "+at.Topic, func() {
-				c.cfg.Log.Warn("runs topic refuses a record: it stays in memory, and is tried again", "topic", at.Topic, "partition", at.Partition, "err", err)
-			})
+			c.refused(at, err)
 			done(-1, err)
 			return
 		}
 		done(r.Offset, nil)
-	}
-	if size > c.cfg.Batch(at.Topic)+besideBytes/2 {
-		answered(r, errUnreadable)
-	} else {
-		c.cfg.Produce(r, alone, answered)
-	}
+	})
+}
+
+// refused logs that a copy was not taken.
+func (c *Copies) refused(at offsets.TopicPartition, err error) {
+	c.say("refused "+at.Topic, func() {
+		c.cfg.Log.Warn("runs topic refuses a record: it stays in memory, and is tried again", "topic", at.Topic, "partition", at.Partition, "err", err)
+	})
 }
 
 // sizeOf returns the bytes that a record takes in a batch, about.

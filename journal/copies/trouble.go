@@ -1,10 +1,12 @@
 package copies
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"layover/journal/runs"
 	"layover/offsets"
 )
 
@@ -71,7 +73,9 @@ func (t *troubles) answered(tp offsets.TopicPartition, err error, now time.Time)
 	} else {
 		delete(t.flying, tp)
 	}
-	note(t.refused, tp, err, now)
+	if !errors.Is(err, runs.ErrTooLarge) { // of which the keeper warns: the topic may take all others, or none
+		note(t.refused, tp, err, now)
+	}
 }
 
 // read takes how an opening or a visit ended.

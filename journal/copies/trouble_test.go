@@ -2,10 +2,15 @@ package copies
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"layover/offsets"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestTroubleIsToldUntilItIsOver(t *testing.T) {
@@ -75,4 +80,71 @@ func TestTroubleIsSinceItsFirstFailure(t *testing.T) {
 	if got := tr.all(again.Add(2 * time.Minute))["orders"].ReadingSince; !got.Equal(again.Add(2 * time.Minute)) {
 		t.Errorf("since %v, want the last: the one before was over", got)
 	}
+}
+
+// TestATopicThatTakesNothingIsToldBesideLargeRecords: too few replicas are in sync, and a large record is refused
+// now and then for its size, which a
+// broker, or Copy itself, looks at first. No copy was taken meanwhile.
+func TestATopicThatTakesNothingIsToldBesideLargeRecords(t *testing.T) {
+	for name, unreadable := range map[string]bool{"by the broker": false, "by Copy itself": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				batch := 1 << 20
+				if unreadable {
+					batch = 100 << 10
+				}
+				c := &Copies{troubles: newTroubles(), said: make(map[string]time.Time), cfg: Config{Name: func(s string) string { return s + ".runs" }, Log: slog.New(slog.DiscardHandler),
+					Batch: func(string) int { return batch }, Together: func(string) int { return 64 << 10 },
+					Produce: func(r *kgo.Record, alone bool, done func(*kgo.Record, error)) {
+						if alone {
+							done(r, kerr.MessageTooLarge)
+						} else {
+							done(r, kerr.NotEnoughReplicas)
+						}
+					}}}
+				at := offsets.TopicPartition{Topic: "orders"}
+				first, green := time.Now(), 0
+				for range 60 {
+					for _, size := range []int{100, 500 << 10} {
+						c.Copy(at, &kgo.Record{Value: make([]byte, size), Timestamp: time.Now()}, func(int64, error) {})
+						time.Sleep(500 * time.Millisecond)
+						if c.Troubles()["orders"].Moving == "" {
+							green++
+						}
+					}
+				}
+				c.Copy(at, &kgo.Record{Value: make([]byte, 100), Timestamp: time.Now()}, func(int64, error) {})
+				since := c.Troubles()["orders"].MovingSince
+				if green > 0 || !since.Equal(first) {
+					t.Errorf("in %d looks of 120 nothing is wrong with a topic that took nothing; it is wrong since %v, want since %v", green, since.Sub(first), time.Duration(0))
+				}
+			})
+		})
+	}
+}
+
+// TestASilentPartitionIsToldBesideARecordThatIsRefusedHere: an answer of Copy itself is none of the partition.
+func TestASilentPartitionIsToldBesideARecordThatIsRefusedHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Copies{troubles: newTroubles(), said: make(map[string]time.Time), cfg: Config{Name: func(s string) string { return s + ".runs" }, Log: slog.New(slog.DiscardHandler),
+			Batch: func(string) int { return 100 << 10 }, Together: func(string) int { return 64 << 10 }, Produce: func(*kgo.Record, bool, func(*kgo.Record, error)) {}}}
+		at := offsets.TopicPartition{Topic: "orders"}
+		told := 0
+		for i := range 120 {
+			if i == 0 || i%9 == 8 {
+				size := 100
+				if i > 0 {
+					size = 500 << 10
+				}
+				c.Copy(at, &kgo.Record{Value: make([]byte, size), Timestamp: time.Now()}, func(int64, error) {})
+			}
+			time.Sleep(time.Second)
+			if c.Troubles()["orders"].Moving != "" {
+				told++
+			}
+		}
+		if told < 100 {
+			t.Errorf("in %d s of 120 it is told that a copy has no answer", told)
+		}
+	})
 }
