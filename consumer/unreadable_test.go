@@ -160,26 +160,13 @@ func TestABatchThatIsDamagedOnItsWayIsFetchedUntilItComesWhole(t *testing.T) {
 	})
 }
 
-// damaged is a connection that changes what comes while it is told to.
-type damaged struct {
-	kafkatest.Swapped
-	is *atomic.Bool
-}
-
-func (c damaged) Read(b []byte) (int, error) {
-	if c.is.Load() {
-		return c.Swapped.Read(b)
-	}
-	return c.Conn.Read(b)
-}
-
 // joinDamaged joins a member to which a fragile value comes damaged, while damages says so.
 func (g *group) joinDamaged(damages *atomic.Bool) *one {
 	return g.join(func(c *Config) {
 		c.Options = func() []kgo.Opt {
 			return append(g.Options(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 				c, err := g.Net.DialContext(ctx, network, addr)
-				return damaged{kafkatest.Swapped{Conn: c, From: []byte("a fragile value"), To: []byte("a damaged value")}, damages}, err
+				return kafkatest.Swapped{Conn: c, From: []byte("a fragile value"), To: []byte("a damaged value"), Off: func() bool { return !damages.Load() }}, err
 			}))
 		}
 	})

@@ -121,7 +121,9 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return append(kafka("consumer"), connection.Waiting(), kgo.Rack(cfg.Kafka.Rack)) }, Log: d.log,
+		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt {
+			return slices.Concat(kafka("consumer"), []kgo.Opt{connection.Waiting(), kgo.Rack(cfg.Kafka.Rack)}, o.Kafka)
+		}, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func TestBesideWhatIsTooLargeSmallOnesAreNotMovedOneByOne(t *testing.T) {
 				synctest.Wait()
 				flushes, moved := 0, r.moved(s)
 				s.set(func(s *shelf) { flushes = len(s.log) - len(s.copied) - before })
-				if flushes > seconds/5 || moved > seconds*2 {
+				if flushes > seconds/3 || moved > seconds*2 {
 					r.Errorf("%d flushes in %d s, and %d copies written of %d records of some 60 bytes", flushes, seconds, moved, seconds)
 				}
 			})
@@ -114,7 +114,7 @@ func TestBesideAPartitionThatTakesNoCopiesOthersAreNotMovedOneByOne(t *testing.T
 				}
 				moved, flushes, s := r.moved(m.list[1]), 0, m.list[1]
 				s.set(func(s *shelf) { flushes = len(s.log) - len(s.copied) })
-				if flushes > seconds/5 || moved > seconds*2 {
+				if flushes > seconds/3 || moved > seconds*2 {
 					r.Errorf("%d flushes in %d s, and %d copies written of %d records of some 60 bytes", flushes, seconds, moved, seconds)
 				}
 			})
