@@ -121,9 +121,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 		Topics: cfg.IngressTopics, Group: cfg.GroupID, InstanceID: cfg.GroupInstanceID,
 		SessionTimeout: cfg.SessionTimeout, StartOffset: string(cfg.StartOffset),
 		FetchMaxBytes: sizes.fetch, ReadingBudget: sizes.reading, MaxDecompress: sizes.decompress,
-		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt {
-			return slices.Concat(kafka("consumer"), []kgo.Opt{connection.Waiting(), kgo.Rack(cfg.Kafka.Rack)}, o.Kafka)
-		}, Log: d.log,
+		Refused: d.refused, Asking: asking, Journal: d.journal, Options: func() []kgo.Opt { return kafka("consumer", connection.Waiting(), kgo.Rack(cfg.Kafka.Rack)) }, Log: d.log,
 	}, d.router)
 	if err != nil {
 		return nil, err
@@ -134,7 +132,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 }
 
 // makeLanes makes the lanes, each with its producer.
-func (d *Daemon) makeLanes(s sizes, kafka func(string) []kgo.Opt) error {
+func (d *Daemon) makeLanes(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) error {
 	rules, err := d.rules()
 	if err != nil {
 		return err

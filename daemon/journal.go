@@ -14,7 +14,7 @@ import (
 
 // makeJournal makes what keeps, writes and reads the journals. One producer writes for
 // all lanes.
-func (d *Daemon) makeJournal(kafka func(string) []kgo.Opt) error {
+func (d *Daemon) makeJournal(kafka func(string, ...kgo.Opt) []kgo.Opt) error {
 	p, err := producer.New(producer.Config{
 		MaxBatchBytes: func(topic string) int32 {
 			if topic == "" {

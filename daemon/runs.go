@@ -33,7 +33,7 @@ const (
 
 // makeRuns makes what reads and writes the runs topics. One producer writes for all lanes. It
 // reads, too, where LAYOVER_RUNS is off: what was moved before is delivered.
-func (d *Daemon) makeRuns(s sizes, kafka func(string) []kgo.Opt) error {
+func (d *Daemon) makeRuns(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) error {
 	together := func(topic string) int32 {
 		if topic == "" {
 			return copies.BatchBytes // asked for once, to check the configuration

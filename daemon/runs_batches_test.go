@@ -1,12 +1,11 @@
 package daemon
 
 import (
-	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -39,16 +38,7 @@ func TestBatchesOfCopiesAreSmall(t *testing.T) {
 				}
 				return nil
 			})
-			dice := rand.New(rand.NewPCG(1, 2))
-			records := make([]*kgo.Record, 3000)
-			for i := range records {
-				value := make([]byte, 1000) // that no compression makes smaller
-				for j := range value {
-					value[j] = byte(dice.Uint32())
-				}
-				records[i] = &kgo.Record{Topic: ingress, Partition: int32(i % 2), Value: value, Timestamp: time.Now(), Headers: []kgo.RecordHeader{header("x-delay", "5h")}}
-			}
-			w.Produce(records...)
+			w.Produce(slices.Concat(large(0, 1500, 1000, "5h"), large(1, 1500, 1000, "5h"))...)
 			time.Sleep(20 * time.Second)
 			mu.Lock()
 			defer mu.Unlock()
@@ -91,16 +81,7 @@ func TestLargeRecordsAreMovedOneInABatch(t *testing.T) {
 			}
 			return nil
 		})
-		dice := rand.New(rand.NewPCG(1, 2))
-		records := make([]*kgo.Record, all)
-		for i := range records {
-			value := make([]byte, 64<<10) // that no compression makes smaller
-			for j := range value {
-				value[j] = byte(dice.Uint32())
-			}
-			records[i] = &kgo.Record{Topic: ingress, Partition: int32(i % 2), Value: value, Timestamp: time.Now(), Headers: []kgo.RecordHeader{header("x-delay", "5h")}}
-		}
-		w.Produce(records...)
+		w.Produce(slices.Concat(large(0, all/2, 64<<10, "5h"), large(1, all/2, 64<<10, "5h"))...)
 		time.Sleep(20 * time.Second)
 		mu.Lock()
 		defer mu.Unlock()

@@ -11,8 +11,7 @@ import (
 )
 
 // TestAPauseEndsWhereALaneHasWhatCanBeMoved: records with an id fill the lane of partition 0 for a day; that of
-// partition 1 has records that are
-// due in 20 h. "where reading pauses for memory, for whatever can be moved".
+// partition 1 has records that are due in 20 h. "where reading pauses for memory, for whatever can be moved".
 func TestAPauseEndsWhereALaneHasWhatCanBeMoved(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {

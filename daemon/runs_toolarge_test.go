@@ -24,8 +24,8 @@ func large(partition int32, n, size int, delay string) (records []*kgo.Record) {
 	return records
 }
 
-// TestRecordsThatAreTooLargeAreNoRunsTopicThatTakesNothing: max.message.bytes was raised on the ingress topic alone. Large
-// records of partition 0 stay in memory; all others are moved, in this minute, too.
+// TestRecordsThatAreTooLargeAreNoRunsTopicThatTakesNothing: max.message.bytes was raised on the ingress topic alone.
+// Large records of partition 0 stay in memory; all others are moved, in this minute, too.
 func TestRecordsThatAreTooLargeAreNoRunsTopicThatTakesNothing(t *testing.T) {
 	long.Only(t)
 	inBubble(t, func(w *fixture) {
@@ -72,7 +72,8 @@ func TestRecordsThatAreTooLargeAreNoRunsTopicThatTakesNothing(t *testing.T) {
 	})
 }
 
-// TestALargeRecordThatCompressesIsMovedBesideOneThatDoesNot: max.message.bytes was raised on the ingress topic alone.
+// TestALargeRecordThatCompressesIsMovedBesideOneThatDoesNot: max.message.bytes was raised on the ingress topic
+// alone.
 func TestALargeRecordThatCompressesIsMovedBesideOneThatDoesNot(t *testing.T) {
 	for name, beside := range map[string]bool{"alone": false, "beside one that is refused": true} {
 		t.Run(name, func(t *testing.T) {

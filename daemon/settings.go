@@ -163,7 +163,10 @@ func backOff(fails int) time.Duration {
 }
 
 // clientOptions returns the options of every Kafka client.
-func (d *Daemon) clientOptions() []kgo.Opt {
+func (d *Daemon) clientOptions() []kgo.Opt { return d.optionsWith() }
+
+// optionsWith returns these with more, which Options.Kafka may override as well.
+func (d *Daemon) optionsWith(more ...kgo.Opt) []kgo.Opt {
 	opts := append(d.connection.Options(),
 		kgo.RetryBackoffFn(backOff),
 		kgo.MetadataMinAge(250*time.Millisecond),
@@ -175,7 +178,7 @@ func (d *Daemon) clientOptions() []kgo.Opt {
 		kgo.DisableClientMetrics(),
 	)
 	opts = append(opts, kgo.WithLogger(clientLog{kslog.New(d.log)}))
-	return append(opts, d.opts.Kafka...)
+	return append(append(opts, more...), d.opts.Kafka...)
 }
 
 // clientLog is the log of the Kafka clients: all of it at debug, nothing otherwise. They
@@ -192,10 +195,10 @@ func (l clientLog) Level() kgo.LogLevel {
 
 // kafkaOptions returns the options of the Kafka clients that live as long as the
 // process, by the client's name in the metrics.
-func (d *Daemon) kafkaOptions() func(name string) []kgo.Opt {
+func (d *Daemon) kafkaOptions() func(name string, more ...kgo.Opt) []kgo.Opt {
 	reg := prometheus.Registerer(d.registry)
-	return func(name string) []kgo.Opt {
+	return func(name string, more ...kgo.Opt) []kgo.Opt {
 		metrics := kprom.NewMetrics("layover_kafka", kprom.Registerer(prometheus.WrapRegistererWith(prometheus.Labels{"client": name}, reg)))
-		return append([]kgo.Opt{kgo.WithHooks(metrics)}, d.clientOptions()...)
+		return append([]kgo.Opt{kgo.WithHooks(metrics)}, d.optionsWith(more...)...)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// TestBesideWhatIsTooLargeSmallOnesAreNotMovedOneByOne: it fills memory, and cannot be
-// moved.
+// TestBesideWhatIsTooLargeSmallOnesAreNotMovedOneByOne: it fills memory, and cannot be moved.
 func TestBesideWhatIsTooLargeSmallOnesAreNotMovedOneByOne(t *testing.T) {
 	for name, large := range map[string]int{"nothing is too large": 0, "much is": 225} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +44,7 @@ func TestBesideWhatIsTooLargeSmallOnesAreNotMovedOneByOne(t *testing.T) {
 }
 
 // TestALaneWithLessThanHalfOfItsShareMakesRoomForTheProcess: records with an id in other lanes take the rest of
-// memory for
-// days, and reading pauses. Whatever can be moved is, if it is one record.
+// memory for days, and reading pauses. Whatever can be moved is, if it is one record.
 func TestALaneWithLessThanHalfOfItsShareMakesRoomForTheProcess(t *testing.T) {
 	for _, records := range []int{1, 220} {
 		t.Run(fmt.Sprint(records), func(t *testing.T) {
@@ -65,8 +63,7 @@ func TestALaneWithLessThanHalfOfItsShareMakesRoomForTheProcess(t *testing.T) {
 }
 
 // TestMemoryThatIsNearlyFullOfWhatIsNotMovedIsNotFilledByTheRest: records with an id take it. A flush of two KiB
-// gives more
-// than its run takes.
+// gives more than its run takes.
 func TestMemoryThatIsNearlyFullOfWhatIsNotMovedIsNotFilledByTheRest(t *testing.T) {
 	const share = 1 << 20
 	shelved(t, nil, func(s *shelf) { s.share, s.process = share, 8*share }, func(r *rig, s *shelf) {
@@ -88,7 +85,8 @@ func TestMemoryThatIsNearlyFullOfWhatIsNotMovedIsNotFilledByTheRest(t *testing.T
 	})
 }
 
-// TestBesideAPartitionThatTakesNoCopiesOthersAreNotMovedOneByOne: it has filled memory, and reading does not pause yet.
+// TestBesideAPartitionThatTakesNoCopiesOthersAreNotMovedOneByOne: it has filled memory, and reading does not pause
+// yet.
 func TestBesideAPartitionThatTakesNoCopiesOthersAreNotMovedOneByOne(t *testing.T) {
 	for name, large := range map[string]int{"nothing stays": 0, "much stays": 205} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +121,8 @@ func TestBesideAPartitionThatTakesNoCopiesOthersAreNotMovedOneByOne(t *testing.T
 }
 
 // TestABurstBehindASmallFlushIsMovedAtOnce: three quarters of the share are due within a minute, a few records are
-// far off, and are moved. Then a
-// burst comes that is far off. "where the lane, or the process, has used three quarters, at once".
+// far off, and are moved. Then a burst comes that is far off. "where the lane, or the process, has used three
+// quarters, at once".
 func TestABurstBehindASmallFlushIsMovedAtOnce(t *testing.T) {
 	const share, parts = 8 << 20, 64
 	for name, few := range map[string]int{"burst alone": 0, "behind a few": 40} {
@@ -166,8 +164,7 @@ func TestABurstBehindASmallFlushIsMovedAtOnce(t *testing.T) {
 }
 
 // TestWhatIsReadAheadIsNotMovedAgain: other lanes have filled memory. This one uses less than half of its share:
-// copies that it reads ahead, and a
-// record now and then that is far off.
+// copies that it reads ahead, and a record now and then that is far off.
 func TestWhatIsReadAheadIsNotMovedAgain(t *testing.T) {
 	const share, process, copies, far = 1 << 20, 4 << 20, 1500, 120
 	for name, others := range map[string]int64{"memory is free": 0, "others fill memory": process - share/16} {

@@ -21,9 +21,8 @@ func tooLarge(size int) func(*kgo.Record) error {
 	}
 }
 
-// TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory: max.message.bytes of the runs topic was lowered. Its
-// small runs
-// with copies larger than that are loaded to be moved again, and cannot be.
+// TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory: max.message.bytes of the runs topic was lowered. Its small
+// runs with copies larger than that are loaded to be moved again, and cannot be.
 func TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory(t *testing.T) {
 	for name, refuse := range map[string]func(*kgo.Record) error{
 		"taken":     nil,
@@ -55,8 +54,7 @@ func TestCopiesThatAreTooLargeToBeMovedAgainDoNotFillMemory(t *testing.T) {
 }
 
 // TestALargerRecordThatTheRunsTopicTakesIsMoved: a smaller one that does not compress was refused. "One that is too
-// large
-// for it keeps no other from being moved".
+// large for it keeps no other from being moved".
 func TestALargerRecordThatTheRunsTopicTakesIsMoved(t *testing.T) {
 	for name, first := range map[string]bool{"alone": false, "behind one that is refused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +140,7 @@ func TestWhatWasTooLargeIsTriedAgainAfterTenMinutes(t *testing.T) {
 }
 
 // TestWhatWasReadBackIsMovedOnceTheTopicTakesIt: max.message.bytes of the runs topic was lowered for five minutes.
-// "One that is too large for it ...
-// is tried again after ten minutes." Memory is enough.
+// "One that is too large for it ... is tried again after ten minutes." Memory is enough.
 func TestWhatWasReadBackIsMovedOnceTheTopicTakesIt(t *testing.T) {
 	for name, refused := range map[string]bool{"never": false, "for five minutes": true} {
 		t.Run(name, func(t *testing.T) {

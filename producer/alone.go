@@ -14,6 +14,11 @@ type single struct {
 	done   func(*kgo.Record, error)
 }
 
+// at returns the partition that it goes to.
+func (s *single) at() offsets.TopicPartition {
+	return offsets.TopicPartition{Topic: s.record.Topic, Partition: s.record.Partition}
+}
+
 // deliverAlone sends a record once no other that is alone is in flight to its partition: a client has no bound for
 // the records of a batch, and would join them.
 func (p *Producer) deliverAlone(r *kgo.Record, done func(*kgo.Record, error)) {
@@ -29,7 +34,7 @@ func (p *Producer) deliverAlone(r *kgo.Record, done func(*kgo.Record, error)) {
 
 // takesTurn reports whether a record may be sent now. Else it waits.
 func (p *Producer) takesTurn(s single) bool {
-	at := offsets.TopicPartition{Topic: s.record.Topic, Partition: s.record.Partition}
+	at := s.at()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	queue, busy := p.waiting[at]
@@ -42,10 +47,9 @@ func (p *Producer) takesTurn(s single) bool {
 
 // sendAlone sends a record, and those that wait behind it after its answer.
 func (p *Producer) sendAlone(client *kgo.Client, s single) {
-	at := offsets.TopicPartition{Topic: s.record.Topic, Partition: s.record.Partition}
 	client.TryProduce(context.Background(), s.record, func(r *kgo.Record, err error) {
 		s.done(r, err)
-		if next, ok := p.nextAlone(at); ok {
+		if next, ok := p.nextAlone(s.at()); ok {
 			p.sendAlone(client, next) // a closed client answers, too
 		}
 	})

@@ -151,11 +151,9 @@ func (r *Runs) setApart(loc location, h *header) location {
 	if h.marks&isCopy != 0 {
 		classNo = tooLargeCopies
 	}
-	to, dst := r.store.alloc(classNo, size)
-	copy(dst, r.store.at(loc)[:size])
-	r.store.discard(loc, size)
-	r.underway(to, int64(size)) // until it is parked
-	return to
+	loc = r.store.rechunk(loc, classNo, size)
+	r.underway(loc, int64(size)) // until it is parked
+	return loc
 }
 
 // underway counts the bytes of a record that is gathered or in flight.

@@ -20,8 +20,8 @@ func unanswered(t *testing.T, inMs int64) (w *ways, move Move) {
 	return w, moves[0]
 }
 
-// TestACopyWithoutAnAnswerHoldsNothingUp: its record is delivered when it is due. A copy that turns out
-// to be there afterwards has its outcome, and the bytes that the client read are given back.
+// TestACopyWithoutAnAnswerHoldsNothingUp: its record is delivered when it is due. A copy that turns out to be there
+// afterwards has its outcome, and the bytes that the client read are given back.
 func TestACopyWithoutAnAnswerHoldsNothingUp(t *testing.T) {
 	for name, acked := range map[string]bool{"it is there": true, "it is not": false} {
 		t.Run(name, func(t *testing.T) {
@@ -53,8 +53,7 @@ func TestACopyWithoutAnAnswerHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsAnsweredWhileItsRecordWaitsCountsAsWell: nobody knows whether the record will have
-// an outcome.
+// TestACopyThatIsAnsweredWhileItsRecordWaitsCountsAsWell: nobody knows whether the record will have an outcome.
 func TestACopyThatIsAnsweredWhileItsRecordWaitsCountsAsWell(t *testing.T) {
 	w, move := unanswered(t, 300_000)
 	w.pass(300_000 - giveUpMs)
@@ -124,18 +123,22 @@ func TestWhatIsNearlyDueIsGivenUpInALongPass(t *testing.T) {
 	}
 }
 
-// TestACopyThatIsTooLargeHoldsUpNoOther, however large those are, and is tried again after tooLargeMs. It does not
-// count as
-// movable until then.
-func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
-	w := newWays(t, 1)
+// taker returns what takes one record after the other, of a size, that is due in two hours.
+func (w *ways) taker() func(size int) {
 	offset := int64(0)
-	take := func(size int) {
+	return func(size int) {
 		a := w.arrivalOfSize(offset, size)
 		a.ID, a.DeadlineMs = nil, w.at.WallMs+7_200_000
 		w.take(0, 1, a)
 		offset++
 	}
+}
+
+// TestACopyThatIsTooLargeHoldsUpNoOther, however large those are, and is tried again after tooLargeMs. It does not
+// count as movable until then.
+func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
+	w := newWays(t, 1)
+	take := w.taker()
 	moves := func(want ...int64) (got []Move) {
 		t.Helper()
 		w.Runs().FromFarthest()
@@ -183,8 +186,7 @@ func TestACopyThatIsTooLargeHoldsUpNoOther(t *testing.T) {
 }
 
 // TestOfLargeCopiesTwoOfAPartitionAreInFlight: the client sends them one by one. The rest stays gathered, which a
-// revoke
-// gives up at once. Another partition has its own two, and small records have the room that large ones leave.
+// revoke gives up at once. Another partition has its own two, and small records have the room that large ones leave.
 func TestOfLargeCopiesTwoOfAPartitionAreInFlight(t *testing.T) {
 	h := newHush(t, 100)
 	h.begin(0, 0)
@@ -211,20 +213,13 @@ func TestOfLargeCopiesTwoOfAPartitionAreInFlight(t *testing.T) {
 }
 
 // TestWhatIsTooLargeAndUnansweredTakesNothingFromWhatIsMovable: two records were too large and are tried again. One
-// is refused, for the other there is
-// no answer. MovableBytes returns "the bytes of records that may be moved, however soon they are due, without those
-// on their way".
+// is refused, for the other there is no answer. MovableBytes returns "the bytes of records that may be moved,
+// however soon they are due, without those on their way".
 func TestWhatIsTooLargeAndUnansweredTakesNothingFromWhatIsMovable(t *testing.T) {
 	for name, again := range map[string]bool{"the first time": false, "tried again": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWays(t, 1)
-			offset := int64(0)
-			take := func(size int) {
-				a := w.arrivalOfSize(offset, size)
-				a.ID, a.DeadlineMs = nil, w.at.WallMs+7_200_000
-				w.take(0, 1, a)
-				offset++
-			}
+			take := w.taker()
 			moves := func() []Move {
 				w.Runs().FromFarthest()
 				w.Runs().Gather(0, 1<<40, 1<<20)

@@ -208,11 +208,7 @@ func (hs *holds) rehome(e *entry) {
 	if e.rehomed || e.target == hs.dir.dead || e.loc&named != 0 { // those with an id pin nobody's chunks
 		return
 	}
-	old := hs.store.at(e.loc)[:e.size]
-	loc, dst := hs.store.alloc(heldClass+int(e.target.index), int(e.size))
-	copy(dst, old)
-	hs.store.release(e.loc, int(e.size))
-	e.loc, e.rehomed = loc, true
+	e.loc, e.rehomed = hs.store.rechunk(e.loc, heldClass+int(e.target.index), int(e.size)), true
 }
 
 // views returns the targets that hold records, and counts by label those beyond mostViews.

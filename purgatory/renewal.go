@@ -124,8 +124,8 @@ func (r *Runs) Left(a offsets.Assignment, topic offsets.TopicID, end int64) *off
 }
 
 // stays notes that what is at a place stays unfinished, and is in memory no more: its partition is halted. A stale
-// copy is lost by that, or with the refusal of a copy of it that is on its way. It is not taken for one where another copy in memory stands
-// at its offset.
+// copy is lost by that, or with the refusal of a copy of it that is on its way. It is not taken for one where another
+// copy in memory stands at its offset.
 func (r *Runs) stays(p *partition, at place) {
 	m := &p.moved
 	copyAt, ok := at.inRuns()

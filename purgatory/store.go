@@ -215,6 +215,14 @@ func (s *store) discard(l location, size int) {
 	s.drop(no)
 }
 
+// rechunk copies the bytes of a record, without a name, to the chunks of a class.
+func (s *store) rechunk(l location, classNo, size int) location {
+	to, dst := s.alloc(classNo, size)
+	copy(dst, s.at(l)[:size])
+	s.discard(l, size)
+	return to
+}
+
 // retain keeps the bytes of a record until letGo, also where it is released before.
 func (s *store) retain(l location) { s.retained[l] = 0 }
 

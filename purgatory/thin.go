@@ -68,7 +68,8 @@ func (r *Runs) SqueezeOn(budget int) (more bool) {
 }
 
 // carry carries a parked record out of a chunk that is to be emptied. One whose bytes are retained stays: they do,
-// and mayMove knows it by where it is. Copies, late records and those that are too large stay in their classes, which count them.
+// and mayMove knows it by where it is. Copies, late records and those that are too large stay in their classes, which
+// count them.
 func (r *Runs) carry(payload uint64) uint64 {
 	loc, _ := parked(payload)
 	if loc&named != 0 || !r.store.chunks[loc>>locationBits].emptied {
@@ -77,15 +78,10 @@ func (r *Runs) carry(payload uint64) uint64 {
 	if _, flying := r.store.retained[loc]; flying {
 		return payload
 	}
-	from := r.store.at(loc)
-	h := readHeader(from)
-	size := int(h.total())
+	h := readHeader(r.store.at(loc))
 	classNo := r.store.chunks[loc>>locationBits].class
 	if classNo < tooLargeCopies {
 		classNo = bits.Len64(uint64(max(h.fireMs(r.now.WallMs)-r.now.WallMs, 0)))
 	}
-	to, dst := r.store.alloc(classNo, size)
-	copy(dst, from[:size])
-	r.store.discard(loc, size)
-	return uint64(to) | payload&uint64(isPutBack)
+	return uint64(r.store.rechunk(loc, classNo, int(h.total()))) | payload&uint64(isPutBack)
 }

@@ -115,13 +115,11 @@ func (f *facts) ingressPartitions() int {
 // createTopic is the command that makes a topic. An ingress topic gets the retention that
 // it needs, whatever the brokers' default is.
 func (f *facts) createTopic(u use, partitions int) string {
-	command := fmt.Sprintf("%s --create --topic %s --partitions %d", f.tool("kafka-topics.sh"), u.topic, partitions)
+	flags := fmt.Sprintf("--partitions %d", partitions)
 	if u.role == ingressTopic {
-		for _, set := range needs.IngressConfig(f.settings.MaxDelay, f.settings.HasRuns(u.topic)) {
-			command += " --config " + set.Name + "=" + set.Value
-		}
+		flags = needs.IngressFlags(f.settings.MaxDelay, f.settings.HasRuns(u.topic), int32(partitions))
 	}
-	return command
+	return fmt.Sprintf("%s --create --topic %s %s", f.tool("kafka-topics.sh"), u.topic, flags)
 }
 
 // enoughPartitions: with LAYOVER_PARTITION=same a target needs as many as each ingress

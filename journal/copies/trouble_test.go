@@ -83,8 +83,7 @@ func TestTroubleIsSinceItsFirstFailure(t *testing.T) {
 }
 
 // TestATopicThatTakesNothingIsToldBesideLargeRecords: too few replicas are in sync, and a large record is refused
-// now and then for its size, which a
-// broker, or Copy itself, looks at first. No copy was taken meanwhile.
+// now and then for its size, which a broker, or Copy itself, looks at first. No copy was taken meanwhile.
 func TestATopicThatTakesNothingIsToldBesideLargeRecords(t *testing.T) {
 	for name, unreadable := range map[string]bool{"by the broker": false, "by Copy itself": true} {
 		t.Run(name, func(t *testing.T) {
