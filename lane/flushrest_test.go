@@ -155,7 +155,7 @@ func TestABurstBehindASmallFlushIsMovedAtOnce(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 					synctest.Wait()
 				}
-				if paused > 20 {
+				if paused > 40 { // a flush each second, and a burst may be cut into three; without them it is 91
 					t.Errorf("reading pauses for %d tenths of a second, and what has filled memory can all be moved", paused)
 				}
 			})
