@@ -45,11 +45,12 @@ func (p *Producer) takesTurn(s single) bool {
 	return !busy
 }
 
-// sendAlone sends a record, and those that wait behind it after its answer.
+// sendAlone sends a record, and those that wait behind it after its answer: from there on the record is its caller's.
 func (p *Producer) sendAlone(client *kgo.Client, s single) {
+	at := s.at()
 	client.TryProduce(context.Background(), s.record, func(r *kgo.Record, err error) {
 		s.done(r, err)
-		if next, ok := p.nextAlone(s.at()); ok {
+		if next, ok := p.nextAlone(at); ok {
 			p.sendAlone(client, next) // a closed client answers, too
 		}
 	})
