@@ -22,8 +22,10 @@ func TestSmallFarRecordsMakeWayForANearOne(t *testing.T) {
 				w.far(0, burst, 10, func(int) time.Duration { return 3 * time.Second }) // a thousand in flight take half a mebibyte
 				time.Sleep(20 * time.Second)
 				for i, l := range in.daemon.Sample().Lanes {
-					// With 2Mi, a lane's queues, chunk and wheel without a record take nearly all of its share.
-					if bound != "2Mi" && l.Pace.HorizonMs != time.Hour.Milliseconds() {
+					// With 2Mi, a lane's queues, chunk and wheel without a record take nearly all of its share. With 4Mi they take
+					// half. The room that one more empty queue keeps, 48 KiB, makes 23 minutes of the hour; the slots of a burst
+					// would make a minute of it.
+					if bound != "2Mi" && l.Pace.HorizonMs < 20*time.Minute.Milliseconds() {
 						t.Errorf("behind the burst the horizon of lane %d is %d ms", i, l.Pace.HorizonMs)
 					}
 				}
