@@ -57,7 +57,8 @@ end it says whether a downgrade is safe, to a release that knows no runs.
 
 Most copies are counted by a directory in the runs topic, which costs one
 request. It lists runs of copies and not single ones, so the numbers are upper
-bounds.`,
+bounds. A downgrade is not known to be safe while the group has moved records of
+a topic that the settings do not have any more.`,
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&o.exact, "exact", false, "read every copy, and count what waits exactly: this\nreads the whole topic")

@@ -361,4 +361,15 @@ func TestATopicThatWasTakenOutOfTheSettingsIsShown(t *testing.T) {
 	if want := strings.Replace(alone.stdout, "\nSet LAYOVER", "\nNot known is:\n  the partitions that were not asked for\nSet LAYOVER", 1); got.code != 0 || got.stdout != want {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s\nwant:\n%s", got.code, got.stderr, got.stdout, want)
 	}
+	const many = "many/0: no runs: topic many.layover-delayed.runs does not exist; commit: none\n"
+	w.is(w.do("show", others...), many+"Whether a downgrade is safe is not known. Missing is:\n"+
+		"  topic delayed, which LAYOVER_INGRESS_TOPICS does not have: layover runs show --topic delayed\n")
+	w.commit(0, offsets.RunsState{}) // its last copy is delivered and deleted
+	w.is(w.do("show", others...), many+safe)
+	w.commitAs(0, "layover.9.9.") // of a newer release
+	if got := w.do("show", others...); strings.Contains(got.stdout, safe) {
+		t.Errorf("beside a commit that cannot be read: %s", got.stdout)
+	}
+	w.DeleteTopic(ingress) // nobody delivers what was in it
+	w.is(w.do("show", others...), many+safe)
 }

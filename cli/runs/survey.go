@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"layover/cli/kafka"
 	"layover/cluster"
@@ -41,6 +44,11 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 	if err != nil {
 		return nil, nil, err
 	}
+	if c.wholeGroup() {
+		if c.left, err = c.leftOut(ctx, committed); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, name := range c.ingress {
 		if err := c.present(name, topics); err != nil {
 			problems = append(problems, err)
@@ -60,6 +68,40 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 		}
 	}
 	return parts, problems, nil
+}
+
+// wholeGroup reports whether all partitions of the settings' topics are selected.
+func (c *command) wholeGroup() bool {
+	return c.partition < 0 && slices.Equal(c.ingress, c.cfg.IngressTopics)
+}
+
+// leftOut returns the topics that the settings do not have, where a commit of the group forbids older releases, or cannot
+// be read: copies of them may wait. A topic that is gone has none that anybody delivers.
+func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartition]offsets.Committed) (left []string, err error) {
+	var names []string
+	for tp := range committed {
+		if !slices.Contains(c.ingress, tp.Topic) && !slices.Contains(names, tp.Topic) {
+			names = append(names, tp.Topic)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	clusterID, topics, err := c.brokers.Topics(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for tp := range committed {
+		p := partition{TopicPartition: tp, id: offsets.Identity{ClusterID: clusterID, TopicID: topics[tp.Topic].ID, Partition: tp.Partition}}
+		switch p.take(committed); {
+		case errors.Is(topics[tp.Topic].Err, kerr.UnknownTopicOrPartition) || slices.Contains(left, tp.Topic):
+		case topics[tp.Topic].Err != nil || p.said.Holds || p.unknown():
+			left = append(left, tp.Topic)
+		}
+	}
+	slices.Sort(left)
+	return left, nil
 }
 
 // present is nil if the ingress topic is there, with the selected partition. A journal that

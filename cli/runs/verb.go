@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,6 +24,7 @@ type command struct {
 	process *process.Process
 	cfg     *config.Config
 	ingress []string // topics that are looked at
+	left    []string // others of the group, of which copies may wait
 	brokers *kafka.Brokers
 	reading *kgo.Client // of reading alone
 	copies  *copies.Copies
@@ -92,7 +92,7 @@ func (c *command) show(ctx context.Context) {
 		c.fail(err)
 		return
 	}
-	v := verdict{all: c.partition < 0 && slices.Equal(c.ingress, c.cfg.IngressTopics), failed: len(problems)}
+	v := verdict{all: c.wholeGroup(), failed: len(problems), left: c.left}
 	for _, problem := range problems {
 		c.fail(problem)
 	}

@@ -11,8 +11,9 @@ import (
 // verdict sums up the partitions, and judges whether an older release may take over: one that
 // knows no runs, and so would deliver no copy.
 type verdict struct {
-	all    bool // all partitions of the group's topics were to be looked at
-	failed int  // topics and partitions that were not, because of an error
+	all    bool     // all partitions of the settings' topics were to be looked at
+	left   []string // topics of the group that the settings do not have, of which copies may wait
+	failed int      // topics and partitions that were not, because of an error
 
 	partitions                      int
 	copies, bytes, finished, runs   int64
@@ -71,6 +72,9 @@ func (v *verdict) unknown() (all []string) {
 	}
 	if !v.all {
 		all = append(all, "the partitions that were not asked for")
+	}
+	for _, name := range v.left {
+		all = append(all, fmt.Sprintf("topic %s, which LAYOVER_INGRESS_TOPICS does not have: layover runs show --topic %s", name, name))
 	}
 	return all
 }
