@@ -203,3 +203,18 @@ func TestPartitionsThatFailSlowlyDelayNoneBesideALetterThatIsRefused(t *testing.
 		t.Errorf("%d of %d letters are taken 4 s after all partitions are well", len(b.taken), b.next-1)
 	}
 }
+
+// TestLettersOfALostMembershipLeaveBesideOneThatIsRefused: they leave while a look is for a partition that fails.
+func TestLettersOfALostMembershipLeaveBesideOneThatIsRefused(t *testing.T) {
+	b := besideARefusal(t)
+	b.ill[1] = Unknown
+	for range 4 {
+		b.letter("1")
+	}
+	b.run(1000)
+	b.pass(holdMaxMs) // it is time to try it
+	b.Suspend()
+	if ds := b.offer(); len(ds) > 0 {
+		t.Errorf("offered %+v", ds)
+	}
+}

@@ -127,7 +127,7 @@ func (o *outbox) look(t *target, most int, best trial, failing bool) (trial, boo
 		if t.queue.count == 0 {
 			break
 		}
-		i := n
+		i := min(n, t.queue.length-1) // some may have been turned away
 		if !failing || n >= trialFront {
 			i = h.next(t.queue.length, n < trialFresh)
 		}
