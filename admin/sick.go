@@ -308,9 +308,15 @@ func noteHeld(h *purgatory.HeldView, forLog bool, note func(name string, partiti
 			a.detail = ""
 		}
 	}
-	if len(h.Partitions) == 0 || name != h.Target {
+	rejecting := h.Verdict == purgatory.Rejecting // and its partitions may fail beside that
+	if len(h.Partitions) == 0 || name != h.Target || rejecting {
 		note(name, -1, a)
+	}
+	if name != h.Target {
 		return
+	}
+	if rejecting {
+		a.reason = unreachable
 	}
 	for _, p := range h.Partitions {
 		a.detail, a.since, a.records, a.givenUp = p.Detail, millis(p.SinceMs).Time, p.Records, p.GivenUp

@@ -78,6 +78,10 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 			"has to go there, and parked records are still delivered. For a record that is too large even without its value raise max.message.bytes. " +
 			"Or set LAYOVER_DLQ_TOPIC to another topic and restart. A compacted topic takes no record without a key: kafka-configs.sh --bootstrap-server $KAFKA_BROKERS --alter " +
 			"--entity-type topics --entity-name dead-letters --add-config cleanup.policy=delete"},
+		"a partition of it that fails beside that": {func(s *Sample) {
+			s.Lanes = holds(purgatory.HeldView{Target: "dead-letters", Label: "dead-letters", Verdict: purgatory.Rejecting, Detail: "INVALID_RECORD: x", Records: 3, SinceMs: ago(4).UnixMilli(),
+				Partitions: []purgatory.HeldPartition{{No: 7, Detail: "partition 7: NOT_ENOUGH_REPLICAS", SinceMs: ago(2).UnixMilli()}}})
+		}, []string{"dead_letter dead-letters -1 rejecting 4", "dead_letter dead-letters 7 unreachable 2"}, "refuses a record for its content (INVALID_RECORD: x)"},
 		"a pause of which no lane says more": {func(s *Sample) { s.Pauses = []Pause{{PauseTarget, "ready"}} }, []string{"target ready -1 unreachable -"}, ""},
 		"a target in two lanes, and in Kafka's answer": {func(s *Sample) {
 			s.Kafka.Topics = []TopicState{{Name: "ready", State: "missing", Since: ago(9)}}

@@ -254,3 +254,41 @@ func TestAForbiddenPartitionStopsNoReadingWithinItsPatience(t *testing.T) {
 		in.stop()
 	})
 }
+
+// TestADeadLetterPartitionThatIsWellAgainGetsItsLettersBesideOneThatRefusesThem: it answers with errors for a while.
+func TestADeadLetterPartitionThatIsWellAgainGetsItsLettersBesideOneThatRefusesThem(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		w.createTopics(4, "graves")
+		in := w.start("LAYOVER_LANES=1", "LAYOVER_DLQ_TOPIC=graves")
+		in.ready()
+		refuses := w.Refuse(kmsg.Produce, kfake.Fault{Topic: "graves", Partitions: []int32{0}, Err: kerr.InvalidRecord})
+		fails := w.Refuse(kmsg.Produce, kfake.Fault{Topic: "graves", Partitions: []int32{1}, Err: kerr.UnknownServerError})
+		const n = 40
+		w.sendMany(0, 0, n, func(int) []kgo.RecordHeader { return []kgo.RecordHeader{header("x-delay", "soon")} }) // by their keys to all four
+		time.Sleep(30 * time.Second)
+		if sick := in.sick(); !slices.Equal(sick, []string{"dead_letter graves rejecting", "dead_letter graves/1 unreachable"}) {
+			t.Errorf("sick %q", sick)
+		}
+		of := func(partition int32) (n int) {
+			for _, r := range w.Records("graves") {
+				if r.Partition == partition {
+					n++
+				}
+			}
+			return n
+		}
+		others := of(2) + of(3)
+		fails.Remove()
+		w.Until(4*time.Second, "a letter is taken", func() bool { return of(1) > 0 })
+		time.Sleep(time.Second)
+		taken := of(1)
+		refuses.Remove()
+		w.arrives("graves", n, 10*time.Second)
+		if of(1) != taken || of(2)+of(3) != others || of(0) == 0 {
+			t.Errorf("beside letters that are refused %d of %d are taken, and %d of %d while one fails", taken, of(1), others, of(2)+of(3))
+		}
+		w.Until(10*time.Second, "reading goes on", func() bool { return in.pausedFor() == "" && len(in.sick()) == 0 })
+		in.stop()
+		w.committed(0, n)
+	})
+}

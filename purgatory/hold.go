@@ -55,6 +55,15 @@ func (h *hold) backOff(nowMs int64) {
 // under this hold.
 func (h *hold) sick(d *dest, e *entry) bool { return e.refused || d.fails() || d.denied == h.since }
 
+// paced reports whether a record waits for retryAtMs. Beside a letter that was refused for its content a partition that
+// fails is tried in its own time, as without a hold.
+func (h *hold) paced(d *dest, e *entry) bool {
+	if h.verdict == Rejecting {
+		return e.refused
+	}
+	return h.sick(d, e)
+}
+
 // tick looks at patience, shares, and the memory of dead letters.
 func (o *outbox) tick() {
 	o.checkPatience()

@@ -35,6 +35,9 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		if notice.Changed {
 			h.look, h.fresh = 0, 0
 			hs.sortRefused(t)
+			if v == Rejecting {
+				hs.part(t)
+			}
 		}
 		return
 	}
@@ -94,19 +97,25 @@ func (hs *holds) works(t *target, e *entry, trial bool) {
 	}
 }
 
-// end ends a hold: the target took a record, or metadata has taken it back. Its partitions that called the topic missing
-// or forbidden until now fail from now on, each on its own. What waits for them is held since the hold began.
+// end ends a hold: the target took a record, or metadata has taken it back. What waits for partitions that denied the
+// topic until now is held since the hold began.
 func (hs *holds) end(t *target) {
 	hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label})
-	for _, d := range t.dests {
-		if d.denied == t.hold.since && t.has(d) {
-			hs.fail(d, d.detail, false)
-			d.apart, d.retryAtMs = true, hs.now.MonotonicMs // it may be back as well
-		}
-	}
+	hs.part(t)
 	t.unrouted = int32(t.queue.count)
 	if t.hold = (hold{}); t.stalled == 0 {
 		t.givenUp = 0
+	}
+}
+
+// part has the partitions that called the topic missing or forbidden under a target's hold fail from now on, each on its
+// own: another one knows the topic.
+func (hs *holds) part(t *target) {
+	for _, d := range t.dests {
+		if d.denied == t.hold.since && t.has(d) {
+			hs.fail(d, d.detail, false)
+			d.apart, d.retryAtMs, d.denied = true, hs.now.MonotonicMs, 0 // it may be back as well
+		}
 	}
 }
 
@@ -241,22 +250,29 @@ func (hs *holds) view(t *target, records int, bytes int64) HeldView {
 	v := HeldView{Target: t.name, Label: t.label, Verdict: t.hold.verdict, Detail: t.hold.detail, Records: records, Bytes: bytes, SinceMs: t.hold.sinceMs,
 		PatienceLeftMs: hs.cfg.Patience.Milliseconds(), GivenUp: t.givenUp}
 	if t.hold.held {
-		v.PatienceLeftMs = hs.patienceLeftMs(&t.queue)
+		if v.PatienceLeftMs = hs.patienceLeftMs(&t.queue); v.Verdict == Rejecting {
+			v.Partitions = hs.partitions(t)
+		}
 		return v
 	}
-	v.Verdict = Unreachable
-	for _, d := range t.dests {
-		if !d.stalled {
-			continue
-		}
-		p := HeldPartition{d.no, d.why(), d.overflow.count, d.stalledMs, hs.patienceLeftMs(&d.overflow), d.givenUp}
-		v.Partitions = append(v.Partitions, p)
+	v.Verdict, v.Partitions = Unreachable, hs.partitions(t)
+	for _, p := range v.Partitions {
 		v.PatienceLeftMs = min(v.PatienceLeftMs, p.PatienceLeftMs)
 		if v.SinceMs == 0 || p.SinceMs < v.SinceMs {
 			v.SinceMs, v.Detail = p.SinceMs, p.Detail
 		}
 	}
 	return v
+}
+
+// partitions returns the state of a target's partitions that have stopped answering, or fail.
+func (hs *holds) partitions(t *target) (out []HeldPartition) {
+	for _, d := range t.dests {
+		if d.stalled {
+			out = append(out, HeldPartition{d.no, d.why(), d.overflow.count, d.stalledMs, hs.patienceLeftMs(&d.overflow), d.givenUp})
+		}
+	}
+	return out
 }
 
 // patienceLeftMs returns how long the first record of a queue of held ones may still wait.

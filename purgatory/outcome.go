@@ -153,15 +153,16 @@ func (o *outbox) waitAgain(e entry, d *dest) {
 }
 
 // again queues a record whose target could not take it, and holds the target. Where a letter is refused for its content the
-// next is tried at once.
+// next is tried at once. Such a hold goes on with any other answer, for which only the partition is held.
 func (o *outbox) again(f *flight, v Verdict, detail string) {
 	e, d, t := f.entry, f.dest, f.dest.target
-	e.refused = e.refused || v == Rejecting
+	rejecting := t.hold.held && t.hold.verdict == Rejecting
 	trial := f.trial || v == Rejecting
-	if trial || !t.hold.held {
-		if t.hold.held && f.retry {
-			t.hold.backOff(o.now.WallMs)
-		}
+	if t.hold.held && trial && f.retry && (e.refused || !rejecting) {
+		t.hold.backOff(o.now.WallMs)
+	}
+	e.refused = e.refused || v == Rejecting
+	if trial && (v == Rejecting || !rejecting) || !t.hold.held {
 		o.holds.begin(t, v, detail, false)
 	}
 	if v == Unreachable {
@@ -171,7 +172,7 @@ func (o *outbox) again(f *flight, v Verdict, detail string) {
 	}
 	e.from.due++
 	o.store.exempt(e.loc)
-	if v == Rejecting {
+	if rejecting || v == Rejecting {
 		t.hold.lookAtMs = o.now.WallMs
 	}
 	o.waitInFront(e, t, d)

@@ -95,7 +95,7 @@ type HeldView struct {
 	// or the partition that has stopped answering, was last usable.
 	GivenUp int64
 	// Partitions are those of the target that have stopped answering, or fail, by number; none: the target
-	// as a whole is held.
+	// as a whole is held. With Rejecting it is so as well, and its records are not told apart by partition.
 	Partitions []HeldPartition
 }
 

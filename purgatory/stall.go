@@ -99,11 +99,13 @@ func (o *outbox) failed(f *flight, r *Result) {
 }
 
 // denied takes back a record in answer to which its topic was called missing or forbidden. The first such answer holds
-// the target. Where another partition has taken a record since, it holds the partition alone, unless metadata does not
-// know that partition any more.
+// the target. Where another partition has taken a record since, or refuses a letter for its content, it holds the
+// partition alone, unless metadata does not know that partition any more.
 func (o *outbox) denied(f *flight, r *Result) {
 	d, t := f.dest, f.dest.target
-	if !t.hold.held && d.apart && t.has(d) {
+	rejecting := t.hold.held && t.hold.verdict == Rejecting
+	if (rejecting || !t.hold.held && d.apart) && t.has(d) {
+		d.apart = true
 		o.failed(f, r)
 		return
 	}

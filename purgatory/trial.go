@@ -1,5 +1,7 @@
 package purgatory
 
+import "slices"
+
 // trial is a held record that may be sent to see whether its target is back.
 type trial struct {
 	dest *dest // nil: none
@@ -23,9 +25,23 @@ const (
 // was tried in vain has come back among them.
 const trialFront = 128
 
-// tryHeld looks whether a held target is back. Where metadata was why, metadata tells. Otherwise one record is sent: the
-// best of those that the look finds.
+// trialsAtOnce is how many records one turn may send of a held target, see try. Each costs a look.
+const trialsAtOnce = 16
+
+// tryHeld looks whether a held target is back, until a record is on its way that others wait for.
 func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
+	for n := 0; n < trialsAtOnce && len(out) < limit && t.hold.held; n++ {
+		before := len(out)
+		if out = o.tryOne(t, out, limit); len(out) == before || t.hold.trial != nil {
+			break
+		}
+	}
+	return out
+}
+
+// tryOne looks whether a held target is back. Where metadata was why, metadata tells. Otherwise one record is sent: the
+// best of those that the look finds.
+func (o *outbox) tryOne(t *target, out []Delivery, limit int) []Delivery {
 	h, now := &t.hold, o.now.WallMs
 	if h.backsOff(now) {
 		return out
@@ -36,29 +52,38 @@ func (o *outbox) tryHeld(t *target, out []Delivery, limit int) []Delivery {
 	if h.fresh > trialLook {
 		h.fresh, h.seen = trialNewest, false
 	}
-	most := trialLook
+	most, failing := trialLook, false
 	if ahead(h.lookAtMs, now) || h.seen && ahead(h.retryAtMs, now) {
 		most = min(most, int(h.fresh))
 	} else {
-		h.seen = false
+		h.seen, failing = false, o.failsBeside(t)
 	}
 	if !ahead(h.lookAtMs, now) {
 		h.lookAtMs = now + holdFirstMs
 	}
 	best, ok := o.lookAgain(t)
 	if ok && (best.dest == nil || h.verdict != Rejecting) {
-		best, ok = o.look(t, most, best)
+		best, ok = o.look(t, most, best, failing)
 	}
 	switch {
 	case !ok:
 	case best.dest != nil:
 		return append(out, o.try(t, best))
+	case h.verdict == Rejecting && t.fails(): // it is tried in its own time
+		h.looked = 0
 	case h.seen || int(h.looked) >= t.queue.length:
 		if h.seen, h.looked = true, 0; ahead(h.retryAtMs, now) {
 			h.lookAtMs = h.retryAtMs
 		}
 	}
 	return out
+}
+
+// failsBeside reports whether it is time to try a partition that fails beside a letter that was refused for its content.
+func (o *outbox) failsBeside(t *target) bool {
+	return t.hold.verdict == Rejecting && t.stalled > 0 && slices.ContainsFunc(t.dests, func(d *dest) bool {
+		return d.fails() && d.inFlight == 0 && o.now.MonotonicMs >= d.retryAtMs
+	})
 }
 
 // lookAgain returns the best candidate of those that were tried before, once it is time to try again what is sick. Most are in
@@ -83,7 +108,7 @@ func (o *outbox) lookAgain(t *target) (best trial, ok bool) {
 		if !ok {
 			return trial{}, false
 		}
-		if c.betterThan(best) {
+		if c.betterThan(best, false) {
 			best = c
 		}
 		if h.verdict == Rejecting && best.dest != nil {
@@ -94,14 +119,18 @@ func (o *outbox) lookAgain(t *target) (best trial, ok bool) {
 }
 
 // look looks at some records of a held target, and returns the best candidate of them and of best, which was found before.
+// With failing it looks for one whose partition fails: such a record may have come back in front.
 // It returns false where metadata calls the target unusable.
-func (o *outbox) look(t *target, most int, best trial) (trial, bool) {
+func (o *outbox) look(t *target, most int, best trial, failing bool) (trial, bool) {
 	h := &t.hold
 	for n := range min(most, t.queue.length) {
 		if t.queue.count == 0 {
 			break
 		}
-		i := h.next(t.queue.length, n < trialFresh)
+		i := min(n, t.queue.length-1) // some may have been turned away
+		if !failing || n >= trialFront {
+			i = h.next(t.queue.length, n < trialFresh)
+		}
 		if i == 0 && o.turnFrontAway(t) { // the turn of others to leave comes when they are in front
 			h.look = max(h.look-1, 0)
 			best = trial{}
@@ -111,10 +140,10 @@ func (o *outbox) look(t *target, most int, best trial) (trial, bool) {
 		if !ok {
 			return trial{}, false
 		}
-		if c.betterThan(best) {
+		if c.betterThan(best, failing) {
 			best = c
 		}
-		if c.dest != nil && !c.sick && (h.verdict == Rejecting || c.dest.answeredMs <= h.since) {
+		if c.dest != nil && c.sick == failing && (h.verdict == Rejecting || c.dest.answeredMs <= h.since) {
 			break // nothing is better
 		}
 	}
@@ -136,11 +165,11 @@ func (o *outbox) candidate(t *target, i int) (c trial, ok bool) {
 	if !ok {
 		return trial{}, false
 	}
-	sick := t.hold.sick(d, e)
-	if d.inFlight > 0 || !o.takes(d, e) || sick && ahead(t.hold.retryAtMs, o.now.WallMs) {
+	h := &t.hold
+	if d.inFlight > 0 || !o.takes(d, e) || h.paced(d, e) && ahead(h.retryAtMs, o.now.WallMs) {
 		return trial{}, true
 	}
-	return trial{d, i, sick}, true
+	return trial{d, i, h.sick(d, e)}, true
 }
 
 // turnFrontAway takes the first record out of a held target's queue where it is not to be offered.
@@ -168,14 +197,14 @@ func (h *hold) next(length int, fresh bool) int {
 	return int(h.look) - 1
 }
 
-// betterThan reports whether a trial is to be sent rather than one that was found before. What did not fail goes first,
-// and partitions have turns.
-func (c trial) betterThan(found trial) bool {
+// betterThan reports whether a trial is to be sent rather than one that was found before. What did not fail goes first, or
+// with failing what did, and partitions have turns.
+func (c trial) betterThan(found trial, failing bool) bool {
 	if c.dest == nil || found.dest == nil {
 		return c.dest != nil
 	}
 	if c.sick != found.sick {
-		return found.sick
+		return c.sick == failing
 	}
 	if c.dest.answeredMs != found.dest.answeredMs {
 		return c.dest.answeredMs < found.dest.answeredMs
@@ -183,12 +212,17 @@ func (c trial) betterThan(found trial) bool {
 	return c.at < found.at
 }
 
-// try sends a held record.
+// try sends a held record. Beside a letter that was refused for its content others do not wait for the answer of a partition
+// that fails: it gets one at a time.
 func (o *outbox) try(t *target, c trial) Delivery {
 	if c.at < int(t.hold.look) {
 		t.hold.look--
 	}
-	t.hold.trial = c.dest
+	if h := &t.hold; h.verdict == Rejecting && c.dest.fails() {
+		h.lookAtMs = o.now.WallMs
+	} else {
+		h.trial = c.dest
+	}
 	e := t.queue.take(c.at)
 	read, body := o.store.read(e.loc)
 	return o.start(e, &read, body, c.dest, true)
