@@ -1,8 +1,6 @@
 package producer
 
 import (
-	"context"
-
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -48,7 +46,7 @@ func (p *Producer) takesTurn(s single) bool {
 // sendAlone sends a record, and those that wait behind it after its answer: from there on the record is its caller's.
 func (p *Producer) sendAlone(client *kgo.Client, s single) {
 	at := s.at()
-	client.TryProduce(context.Background(), s.record, func(r *kgo.Record, err error) {
+	p.produce(client, s.record, func(r *kgo.Record, err error) {
 		s.done(r, err)
 		if next, ok := p.nextAlone(at); ok {
 			p.sendAlone(client, next) // a closed client answers, too
