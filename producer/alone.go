@@ -6,8 +6,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+const (
+	// usualRequest is the most that brokers take in one request, by their default of socket.request.max.bytes, and the
+	// most that a client sends, before compression. One that is larger is never answered, and sent again without end.
+	usualRequest = 100 << 20
+	// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's upper bound for one batch.
+	largestBatch = 1<<30 - 4096
+)
+
 // single is a record that gets a batch of its own.
 type single struct {
+	client *kgo.Client
 	record *kgo.Record
 	done   func(*kgo.Record, error)
 }
@@ -20,13 +29,13 @@ func (s *single) at() offsets.TopicPartition {
 // deliverAlone sends a record once no other that is alone is in flight to its partition: a client has no bound for
 // the records of a batch, and would join them.
 func (p *Producer) deliverAlone(r *kgo.Record, done func(*kgo.Record, error)) {
-	s := single{r, done}
-	client, err := p.largeClient()
+	client, err := p.largeClient(r)
+	s := single{client, r, done}
 	switch {
 	case err != nil:
 		done(r, err)
 	case p.takesTurn(s):
-		p.sendAlone(client, s)
+		p.sendAlone(s)
 	}
 }
 
@@ -44,12 +53,12 @@ func (p *Producer) takesTurn(s single) bool {
 }
 
 // sendAlone sends a record, and those that wait behind it after its answer: from there on the record is its caller's.
-func (p *Producer) sendAlone(client *kgo.Client, s single) {
+func (p *Producer) sendAlone(s single) {
 	at := s.at()
-	p.produce(client, s.record, func(r *kgo.Record, err error) {
+	p.produce(s.client, s.record, func(r *kgo.Record, err error) {
 		s.done(r, err)
 		if next, ok := p.nextAlone(at); ok {
-			p.sendAlone(client, next) // a closed client answers, too
+			p.sendAlone(next) // a closed client answers, too
 		}
 	})
 }
@@ -68,19 +77,33 @@ func (p *Producer) nextAlone(at offsets.TopicPartition) (next single, ok bool) {
 	return next, true
 }
 
-// largeClient makes the client for records of any size when it is first needed.
-func (p *Producer) largeClient() (*kgo.Client, error) {
+// largeClient makes the client for a record that is sent alone when it is first needed. A client bounds a request as it
+// bounds a batch, so one without a bound for a record joins those of all partitions. It gets what no other takes.
+func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
+	suffix, most := "-large", int32(usualRequest)
+	if sizeOf(r) > usualRequest/2 {
+		suffix, most = "-largest", largestBatch
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed.Load() {
 		return nil, kgo.ErrClientClosed
 	}
-	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
+	if p.large[suffix] == nil {
+		large, err := newClient(p.cfg, suffix, kgo.BrokerMaxWriteBytes(most), kgo.ProducerBatchMaxBytes(most), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
 		if err != nil {
 			return nil, err
 		}
-		p.large = large
+		p.large[suffix] = large
 	}
-	return p.large, nil
+	return p.large[suffix], nil
+}
+
+// sizeOf returns the bytes that a record takes in a batch at most, before compression.
+func sizeOf(r *kgo.Record) int {
+	size := 64 + len(r.Key) + len(r.Value)
+	for i := range r.Headers {
+		size += 10 + len(r.Headers[i].Key) + len(r.Headers[i].Value)
+	}
+	return size
 }

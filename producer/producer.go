@@ -39,21 +39,17 @@ type Producer struct {
 	closed atomic.Bool
 
 	mu sync.Mutex // guards large, waiting, stale, purged, and writes of ended
-	// large sends one record a batch, of any size, packed until it fits. A client
+	// large send one record a batch, packed until it fits, by suffix. A client
 	// compares its limit with the size before compression: a record that compresses well
-	// needs a client without a limit. A record that fitted into the ingress topic is to
+	// needs a client with a larger one. A record that fitted into the ingress topic is to
 	// fit again, whoever packed it.
-	large   *kgo.Client
+	large   map[string]*kgo.Client
 	waiting map[offsets.TopicPartition][]single // for the one in flight, of partitions that have one
 	stale   map[staleTopic]bool                 // topics whose purge is underway
 	purged  map[staleTopic]int                  // how many purges had ended when one of a topic did
 	purging sync.WaitGroup                      // the purges underway
 	ended   atomic.Pointer[purges]              // how many have ended
 }
-
-// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's
-// upper bound for one batch.
-const largestBatch = 1<<30 - 4096
 
 // New returns a producer. It does not wait for Kafka.
 func New(cfg Config) (*Producer, error) {
@@ -63,7 +59,7 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.MaxAloneBytes == nil {
 		cfg.MaxAloneBytes = cfg.MaxBatchBytes
 	}
-	p := &Producer{cfg: cfg, waiting: make(map[offsets.TopicPartition][]single), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
+	p := &Producer{cfg: cfg, large: make(map[string]*kgo.Client), waiting: make(map[offsets.TopicPartition][]single), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
 	p.ended.Store(&purges{Context: context.Background()})
 	var err error
 	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
@@ -77,7 +73,6 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 		kgo.ProducerLinger(cfg.Linger),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(cfg.MaxBuffered),
-		kgo.BrokerMaxWriteBytes(1 << 30),
 		kgo.UnknownTopicRetries(1), // callers of Deliver have seen the topic; a hold is better than a wait here
 	}, append(opts, cfg.Options(suffix)...)...)
 	client, err := kgo.NewClient(opts...)
@@ -109,8 +104,8 @@ func (p *Producer) Refresh() {
 	p.client.ForceMetadataRefresh()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.large != nil && !p.closed.Load() {
-		p.large.ForceMetadataRefresh()
+	for _, large := range p.large {
+		large.ForceMetadataRefresh()
 	}
 }
 
@@ -118,10 +113,9 @@ func (p *Producer) Refresh() {
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed.Store(true)
-	large := p.large
 	p.mu.Unlock()
 	p.client.Close()
-	if large != nil {
+	for _, large := range p.large { // no more are made
 		large.Close()
 	}
 	p.purging.Wait()
