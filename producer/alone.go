@@ -39,16 +39,24 @@ func (p *Producer) deliverAlone(r *kgo.Record, done func(*kgo.Record, error)) {
 	}
 }
 
+// turn is that of a partition: the size of the record in flight, as of sizeOf, and those that wait for its answer.
+type turn struct {
+	least, most int
+	queue       []single
+}
+
 // takesTurn reports whether a record may be sent now. Else it waits.
 func (p *Producer) takesTurn(s single) bool {
 	at := s.at()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queue, busy := p.waiting[at]
-	if busy {
-		queue = append(queue, s)
+	t, busy := p.waiting[at]
+	if !busy {
+		t.least, t.most = sizeOf(s.record)
+	} else {
+		t.queue = append(t.queue, s)
 	}
-	p.waiting[at] = queue
+	p.waiting[at] = t
 	return !busy
 }
 
@@ -67,13 +75,15 @@ func (p *Producer) sendAlone(s single) {
 func (p *Producer) nextAlone(at offsets.TopicPartition) (next single, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queue := p.waiting[at]
-	if len(queue) == 0 {
+	t := p.waiting[at]
+	if len(t.queue) == 0 {
 		delete(p.waiting, at)
 		return single{}, false
 	}
-	next, queue[0] = queue[0], single{}
-	p.waiting[at] = queue[1:]
+	next, t.queue[0] = t.queue[0], single{}
+	t.queue = t.queue[1:]
+	t.least, t.most = sizeOf(next.record)
+	p.waiting[at] = t
 	return next, true
 }
 
@@ -81,7 +91,7 @@ func (p *Producer) nextAlone(at offsets.TopicPartition) (next single, ok bool) {
 // bounds a batch, so one without a bound for a record joins those of all partitions. It gets what no other takes.
 func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
 	suffix, most := "-large", int32(usualRequest)
-	if sizeOf(r) > usualRequest/2 {
+	if _, size := sizeOf(r); size > usualRequest/2 {
 		suffix, most = "-largest", largestBatch
 	}
 	p.mu.Lock()
@@ -99,11 +109,11 @@ func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
 	return p.large[suffix], nil
 }
 
-// sizeOf returns the bytes that a record takes in a batch at most, before compression.
-func sizeOf(r *kgo.Record) int {
-	size := 64 + len(r.Key) + len(r.Value)
+// sizeOf returns how many bytes a record takes in a batch before compression, at least and at most.
+func sizeOf(r *kgo.Record) (least, most int) {
+	least = len(r.Key) + len(r.Value)
 	for i := range r.Headers {
-		size += 10 + len(r.Headers[i].Key) + len(r.Headers[i].Value)
+		least += len(r.Headers[i].Key) + len(r.Headers[i].Value)
 	}
-	return size
+	return least, least + 64 + 10*len(r.Headers)
 }

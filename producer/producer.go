@@ -44,11 +44,11 @@ type Producer struct {
 	// needs a client with a larger one. A record that fitted into the ingress topic is to
 	// fit again, whoever packed it.
 	large   map[string]*kgo.Client
-	waiting map[offsets.TopicPartition][]single // for the one in flight, of partitions that have one
-	stale   map[staleTopic]bool                 // topics whose purge is underway
-	purged  map[staleTopic]int                  // how many purges had ended when one of a topic did
-	purging sync.WaitGroup                      // the purges underway
-	ended   atomic.Pointer[purges]              // how many have ended
+	waiting map[offsets.TopicPartition]turn // of partitions that have a record in flight
+	stale   map[staleTopic]bool             // topics whose purge is underway
+	purged  map[staleTopic]int              // how many purges had ended when one of a topic did
+	purging sync.WaitGroup                  // the purges underway
+	ended   atomic.Pointer[purges]          // how many have ended
 }
 
 // New returns a producer. It does not wait for Kafka.
@@ -59,7 +59,7 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.MaxAloneBytes == nil {
 		cfg.MaxAloneBytes = cfg.MaxBatchBytes
 	}
-	p := &Producer{cfg: cfg, large: make(map[string]*kgo.Client), waiting: make(map[offsets.TopicPartition][]single), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
+	p := &Producer{cfg: cfg, large: make(map[string]*kgo.Client), waiting: make(map[offsets.TopicPartition]turn), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
 	p.ended.Store(&purges{Context: context.Background()})
 	var err error
 	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
