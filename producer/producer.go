@@ -46,7 +46,7 @@ type Producer struct {
 	large   map[string]*kgo.Client
 	waiting map[offsets.TopicPartition]turn // of partitions that have a record in flight
 	stale   map[staleTopic]bool             // topics whose purge is underway
-	purged  map[staleTopic]int              // how many purges had ended when one of a topic did
+	purged  map[staleTopic]int              // how many purges had ended when one of a topic did, for toldWithin
 	purging sync.WaitGroup                  // the purges underway
 	ended   atomic.Pointer[purges]          // how many have ended
 }

@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -11,6 +12,9 @@ type staleTopic struct {
 	client *kgo.Client
 	topic  string
 }
+
+// toldWithin is more than the time in which a client has told of all that failed together.
+const toldWithin = 10 * time.Second
 
 // purges is how many purges of a producer had ended when it gave a record to a client. It is that record's context.
 type purges struct {
@@ -52,13 +56,31 @@ func (p *Producer) forget(s staleTopic, given *purges) {
 	}
 	p.stale[s] = true
 	p.purging.Add(1)
-	go func() { // ends by itself: purging waits for a metadata update at most
+	go func() { // ends by itself, or with the client: purging waits for a metadata update at most
 		defer p.purging.Done()
 		s.client.PurgeTopicsFromClient(s.topic)
+		n := p.forgotten(s)
+		timer := time.NewTimer(toldWithin)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.client.Context().Done():
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.stale, s)
-		p.purged[s] = p.ended.Load().count + 1
-		p.ended.Store(&purges{context.Background(), p.purged[s]})
+		if p.purged[s] == n {
+			delete(p.purged, s)
+		}
 	}()
+}
+
+// forgotten ends the purge of a topic, and returns how many have ended.
+func (p *Producer) forgotten(s staleTopic) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n = p.ended.Load().count + 1
+	delete(p.stale, s)
+	p.purged[s] = n
+	p.ended.Store(&purges{context.Background(), n})
+	return n
 }
