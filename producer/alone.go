@@ -1,15 +1,22 @@
 package producer
 
 import (
-	"context"
-
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+const (
+	// usualRequest is the most that brokers take in one request, by their default of socket.request.max.bytes, and the
+	// most that a client sends, before compression. One that is larger is never answered, and sent again without end.
+	usualRequest = 100 << 20
+	// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's upper bound for one batch.
+	largestBatch = 1<<30 - 4096
+)
+
 // single is a record that gets a batch of its own.
 type single struct {
+	client *kgo.Client
 	record *kgo.Record
 	done   func(*kgo.Record, error)
 }
@@ -22,14 +29,20 @@ func (s *single) at() offsets.TopicPartition {
 // deliverAlone sends a record once no other that is alone is in flight to its partition: a client has no bound for
 // the records of a batch, and would join them.
 func (p *Producer) deliverAlone(r *kgo.Record, done func(*kgo.Record, error)) {
-	s := single{r, done}
-	client, err := p.largeClient()
+	client, err := p.largeClient(r)
+	s := single{client, r, done}
 	switch {
 	case err != nil:
 		done(r, err)
 	case p.takesTurn(s):
-		p.sendAlone(client, s)
+		p.sendAlone(s)
 	}
+}
+
+// turn is that of a partition: the size of the record in flight, as of sizeOf, and those that wait for its answer.
+type turn struct {
+	least, most int
+	queue       []single
 }
 
 // takesTurn reports whether a record may be sent now. Else it waits.
@@ -37,21 +50,23 @@ func (p *Producer) takesTurn(s single) bool {
 	at := s.at()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queue, busy := p.waiting[at]
-	if busy {
-		queue = append(queue, s)
+	t, busy := p.waiting[at]
+	if !busy {
+		t.least, t.most = sizeOf(s.record)
+	} else {
+		t.queue = append(t.queue, s)
 	}
-	p.waiting[at] = queue
+	p.waiting[at] = t
 	return !busy
 }
 
 // sendAlone sends a record, and those that wait behind it after its answer: from there on the record is its caller's.
-func (p *Producer) sendAlone(client *kgo.Client, s single) {
+func (p *Producer) sendAlone(s single) {
 	at := s.at()
-	client.TryProduce(context.Background(), s.record, func(r *kgo.Record, err error) {
+	p.produce(s.client, s.record, func(r *kgo.Record, err error) {
 		s.done(r, err)
 		if next, ok := p.nextAlone(at); ok {
-			p.sendAlone(client, next) // a closed client answers, too
+			p.sendAlone(next) // a closed client answers, too
 		}
 	})
 }
@@ -60,29 +75,45 @@ func (p *Producer) sendAlone(client *kgo.Client, s single) {
 func (p *Producer) nextAlone(at offsets.TopicPartition) (next single, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	queue := p.waiting[at]
-	if len(queue) == 0 {
+	t := p.waiting[at]
+	if len(t.queue) == 0 {
 		delete(p.waiting, at)
 		return single{}, false
 	}
-	next, queue[0] = queue[0], single{}
-	p.waiting[at] = queue[1:]
+	next, t.queue[0] = t.queue[0], single{}
+	t.queue = t.queue[1:]
+	t.least, t.most = sizeOf(next.record)
+	p.waiting[at] = t
 	return next, true
 }
 
-// largeClient makes the client for records of any size when it is first needed.
-func (p *Producer) largeClient() (*kgo.Client, error) {
+// largeClient makes the client for a record that is sent alone when it is first needed. A client bounds a request as it
+// bounds a batch, so one without a bound for a record joins those of all partitions. It gets what no other takes.
+func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
+	suffix, most := "-large", int32(usualRequest)
+	if _, size := sizeOf(r); size > usualRequest/2 {
+		suffix, most = "-largest", largestBatch
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed.Load() {
 		return nil, kgo.ErrClientClosed
 	}
-	if p.large == nil {
-		large, err := newClient(p.cfg, "-large", kgo.ProducerBatchMaxBytes(largestBatch), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
+	if p.large[suffix] == nil {
+		large, err := newClient(p.cfg, suffix, kgo.BrokerMaxWriteBytes(most), kgo.ProducerBatchMaxBytes(most), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
 		if err != nil {
 			return nil, err
 		}
-		p.large = large
+		p.large[suffix] = large
 	}
-	return p.large, nil
+	return p.large[suffix], nil
+}
+
+// sizeOf returns how many bytes a record takes in a batch before compression, at least and at most.
+func sizeOf(r *kgo.Record) (least, most int) {
+	least = len(r.Key) + len(r.Value)
+	for i := range r.Headers {
+		least += len(r.Headers[i].Key) + len(r.Headers[i].Value)
+	}
+	return least, least + 64 + 10*len(r.Headers)
 }

@@ -71,16 +71,18 @@ type packing struct{ *Producer }
 
 // Compress implements kgo.Compressor.
 func (p packing) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
-	return p.cfg.Packer.pack(dst, src, p.fits(), flags...)
+	return p.cfg.Packer.pack(dst, src, p.fits(len(src)), flags...)
 }
 
-// fits returns the size below which a packed record fits into each topic that has one in flight. The client does not
-// say of which topic a batch is.
-func (p *Producer) fits() int {
+// fits returns the size below which a packed record of so many bytes fits into its topic. The client does not say of
+// which topic a batch is. So it is that of the least topic that has a record of this size in flight.
+func (p *Producer) fits(size int) int {
 	p.mu.Lock()
 	topics := make(map[string]bool)
-	for at := range p.waiting {
-		topics[at.Topic] = true
+	for at, t := range p.waiting {
+		if t.least <= size && size <= t.most {
+			topics[at.Topic] = true
+		}
 	}
 	p.mu.Unlock()
 	least := largestBatch

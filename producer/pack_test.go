@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"time"
 
 	"layover/verify/kafkatest"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // libzstd packs as other clients do: its level 3 has a window of 2 MiB.
@@ -131,4 +134,54 @@ func TestBrokersWithoutZstdGetSnappy(t *testing.T) {
 	if _, codec := NewPacker(bestTakes).pack(new(bytes.Buffer), rows(1<<20), 1, kgo.CompressDisableZstd); codec != kgo.CodecSnappy {
 		t.Errorf("codec %d", codec)
 	}
+}
+
+// TestARecordIsPackedForItsOwnTopic: one of a topic that takes little has no answer, and others are packed as quickly as
+// before. What takes more takes ten times as long, and of all records of a process one has it at a time.
+func TestARecordIsPackedForItsOwnTopic(t *testing.T) {
+	inBubble(t, 100, func(w *fixture) {
+		w.CreateTopic("small", 1, nil)
+		sizes := make(chan int, 10)
+		w.Broker.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			w.Broker.KeepControl()
+			for _, topic := range r.(*kmsg.ProduceRequest).Topics {
+				for _, p := range topic.Partitions {
+					sizes <- len(p.Records)
+				}
+			}
+			return nil, nil, false
+		})
+		p, err := New(Config{MaxBuffered: 100, Options: func(string) []kgo.Opt { return w.Options() }, MaxBatchBytes: func(topic string) int32 {
+			if topic == "small" {
+				return 2000
+			}
+			return 1 << 20
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		w.Producer = p
+		value := rows(512 << 10)
+		if err := w.deliver(&kgo.Record{Topic: "ready", Value: value}, true); err != nil {
+			t.Fatal(err)
+		}
+		want := <-sizes
+		w.Refuse(kmsg.Produce, kfake.Fault{Topic: "small", Err: kerr.NotEnoughReplicas})
+		p.Deliver(&kgo.Record{Topic: "small", Value: value[:100<<10]}, true, func(*kgo.Record, error) {})
+		time.Sleep(time.Second)
+		for range len(sizes) {
+			<-sizes
+		}
+		if err := w.deliver(&kgo.Record{Topic: "ready", Value: value}, true); err != nil {
+			t.Fatal(err)
+		}
+		got := <-sizes
+		for got < want/2 { // the other one is tried again
+			got = <-sizes
+		}
+		if got != want {
+			t.Errorf("%d bytes beside a record of a topic that takes less, want %d as without", got, want)
+		}
+	})
 }

@@ -38,26 +38,18 @@ type Producer struct {
 	client *kgo.Client
 	closed atomic.Bool
 
-	mu sync.Mutex // guards large, waiting and stale
-	// large sends one record a batch, of any size, packed until it fits. A client
+	mu sync.Mutex // guards large, waiting, stale, purged, and writes of ended
+	// large send one record a batch, packed until it fits, by suffix. A client
 	// compares its limit with the size before compression: a record that compresses well
-	// needs a client without a limit. A record that fitted into the ingress topic is to
+	// needs a client with a larger one. A record that fitted into the ingress topic is to
 	// fit again, whoever packed it.
-	large   *kgo.Client
-	waiting map[offsets.TopicPartition][]single // for the one in flight, of partitions that have one
-	stale   map[staleTopic]bool                 // topics whose purge is underway
-	purging sync.WaitGroup                      // the purges underway
+	large   map[string]*kgo.Client
+	waiting map[offsets.TopicPartition]turn // of partitions that have a record in flight
+	stale   map[staleTopic]bool             // topics whose purge is underway
+	purged  map[staleTopic]int              // how many purges had ended when one of a topic did, for toldWithin
+	purging sync.WaitGroup                  // the purges underway
+	ended   atomic.Pointer[purges]          // how many have ended
 }
-
-// staleTopic is a topic that a client knows by the id of a deleted one.
-type staleTopic struct {
-	client *kgo.Client
-	topic  string
-}
-
-// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's
-// upper bound for one batch.
-const largestBatch = 1<<30 - 4096
 
 // New returns a producer. It does not wait for Kafka.
 func New(cfg Config) (*Producer, error) {
@@ -67,7 +59,8 @@ func New(cfg Config) (*Producer, error) {
 	if cfg.MaxAloneBytes == nil {
 		cfg.MaxAloneBytes = cfg.MaxBatchBytes
 	}
-	p := &Producer{cfg: cfg, waiting: make(map[offsets.TopicPartition][]single), stale: make(map[staleTopic]bool)}
+	p := &Producer{cfg: cfg, large: make(map[string]*kgo.Client), waiting: make(map[offsets.TopicPartition]turn), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
+	p.ended.Store(&purges{Context: context.Background()})
 	var err error
 	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
 		return nil, err
@@ -80,7 +73,6 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 		kgo.ProducerLinger(cfg.Linger),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(cfg.MaxBuffered),
-		kgo.BrokerMaxWriteBytes(1 << 30),
 		kgo.UnknownTopicRetries(1), // callers of Deliver have seen the topic; a hold is better than a wait here
 	}, append(opts, cfg.Options(suffix)...)...)
 	client, err := kgo.NewClient(opts...)
@@ -97,8 +89,14 @@ func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 	if alone {
 		p.deliverAlone(r, done)
 	} else {
-		p.client.TryProduce(context.Background(), r, done) // a full buffer is an answer, too
+		p.produce(p.client, r, done)
 	}
+}
+
+// produce gives a record to a client, with how much that may know of the topic.
+func (p *Producer) produce(client *kgo.Client, r *kgo.Record, done func(*kgo.Record, error)) {
+	r.Context = p.ended.Load()
+	client.TryProduce(r.Context, r, done) // a full buffer is an answer, too
 }
 
 // Refresh makes the clients ask for fresh metadata of the topics that they know.
@@ -106,58 +104,18 @@ func (p *Producer) Refresh() {
 	p.client.ForceMetadataRefresh()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.large != nil && !p.closed.Load() {
-		p.large.ForceMetadataRefresh()
+	for _, large := range p.large {
+		large.ForceMetadataRefresh()
 	}
-}
-
-// stalePurger makes a client purge a topic that was deleted and made again. It does so
-// when a record fails with the id of the old one, and never otherwise. After a purge the
-// client counts its batches from 0 again. Under the same producer epoch a broker that
-// knows such batches would acknowledge the next one and not write it. A client that has
-// failed has either written nothing to the new topic, or has a new epoch.
-type stalePurger struct {
-	producer *Producer
-	client   *kgo.Client
-}
-
-// OnNewClient implements kgo.HookNewClient.
-func (f *stalePurger) OnNewClient(c *kgo.Client) { f.client = c }
-
-// OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.
-func (f *stalePurger) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
-	if err != nil && isStale(err) {
-		f.producer.forget(staleTopic{f.client, r.Topic})
-	}
-}
-
-// forget purges a topic, once for all records that fail meanwhile. Records that are
-// buffered for it fail.
-func (p *Producer) forget(s staleTopic) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed.Load() || p.stale[s] {
-		return
-	}
-	p.stale[s] = true
-	p.purging.Add(1)
-	go func() { // ends by itself: purging waits for a metadata update at most
-		defer p.purging.Done()
-		s.client.PurgeTopicsFromClient(s.topic)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.stale, s)
-	}()
 }
 
 // Close fails the records still in flight. Deliver must not be called any more.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed.Store(true)
-	large := p.large
 	p.mu.Unlock()
 	p.client.Close()
-	if large != nil {
+	for _, large := range p.large { // no more are made
 		large.Close()
 	}
 	p.purging.Wait()
