@@ -25,6 +25,9 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 	if h.held {
 		if notice.Changed = h.verdict != v; notice.Changed {
 			hs.notices = append(hs.notices, notice)
+			if v == Rejecting {
+				hs.part(t)
+			}
 		}
 		h.verdict, h.detail, h.known = v, detail, h.known && known
 		h.lookAtMs = hs.now.WallMs + holdFirstMs
@@ -35,9 +38,6 @@ func (hs *holds) begin(t *target, v Verdict, detail string, known bool) {
 		if notice.Changed {
 			h.look, h.fresh = 0, 0
 			hs.sortRefused(t)
-			if v == Rejecting {
-				hs.part(t)
-			}
 		}
 		return
 	}
@@ -85,12 +85,12 @@ func (hs *holds) gather(t *target) {
 
 // works ends the hold of a target that took a record, or refused it for itself. One that refuses letters for their content
 // takes others all the while: it gets them one by one. Its hold ends with the first of those that it
-// takes, or once none of them waits.
+// takes, or once none of them waits. One may be in flight as the trial, beside which a partition that failed took this.
 func (hs *holds) works(t *target, e *entry, trial bool) {
 	h := &t.hold
 	switch {
 	case !h.held || !trial && h.verdict != Unreachable:
-	case h.verdict == Rejecting && !e.refused && t.queue.refusedFrom() < t.queue.length:
+	case h.verdict == Rejecting && !e.refused && (h.trial != nil || t.queue.refusedFrom() < t.queue.length):
 		h.lookAtMs = hs.now.WallMs
 	default:
 		hs.end(t)
@@ -119,12 +119,13 @@ func (hs *holds) part(t *target) {
 	}
 }
 
-// stall holds the records behind a target partition that has stopped answering.
+// stall holds the records behind a target partition that has stopped answering. Under a hold they have waited for as long as
+// that lasts, but beside a letter that was refused others were taken until now.
 func (hs *holds) stall(d *dest) {
 	t := d.target
 	d.stalled, d.stalledMs, d.stalledSince = true, hs.now.WallMs, max(hs.now.AnsweredMs, 1)
 	d.givenUp = 0
-	if t.hold.held {
+	if t.hold.held && t.hold.verdict != Rejecting {
 		d.stalledMs, d.stalledSince = t.hold.sinceMs, t.hold.since
 	}
 	t.stalled++
@@ -175,13 +176,16 @@ func (hs *holds) endIdle(t *target) {
 
 // endIdleFaults says of the partitions for which nothing is there any more that they are no longer held: nothing would
 // ever try them. The client may have had no room for the last record, which then went with its partition. After a hold of
-// the target what waits for them is in its queue, until it is routed.
+// the target what waits for them is in its queue, until it is routed. So it is beside a letter that was refused: there a
+// partition has nothing that is not tried for idleFaultMs.
 func (hs *holds) endIdleFaults(t *target) {
-	if t.stalled == 0 || t.hold.held || min(int(t.unrouted), t.queue.count) > 0 {
+	beside := t.hold.held && t.hold.verdict == Rejecting
+	if t.stalled == 0 || !beside && (t.hold.held || min(int(t.unrouted), t.queue.count) > 0) {
 		return
 	}
 	for _, d := range t.dests {
-		if d.stalled && d.inFlight == 0 && d.overflow.count == 0 {
+		idle := !beside || hs.now.MonotonicMs-d.retryAtMs >= idleFaultMs
+		if d.stalled && idle && d.inFlight == 0 && d.overflow.count == 0 {
 			d.stalled, d.failing = false, failing{}
 			t.stalled--
 			hs.notices = append(hs.notices, HoldNotice{Target: t.name, Label: t.label, Forgotten: true})

@@ -14,6 +14,10 @@ const stuckMs = 2_000
 // unanswered, while brokers answer, before it counts as unreachable.
 const stallMs = 10_000
 
+// idleFaultMs is how long a partition that fails beside a letter that was refused may go untried, in milliseconds. Then no
+// letter waits for it. One that looks had not found begins its fault anew.
+const idleFaultMs = 60_000
+
 // silence finds the partitions of a target that have stopped answering.
 func (o *outbox) silence(t *target) {
 	for _, d := range t.dests {
