@@ -62,7 +62,7 @@ func (f *failing) write(w *fixture, l *verify.Ledger, n int64, came []kgo.Record
 // came returns what has the id that the consumer wrote last.
 func (f *failing) came(w *fixture, topic string) *kgo.Record {
 	w.Helper()
-	for _, r := range w.all(topic) {
+	for _, r := range w.Records(topic) {
 		if get(r, verify.IDHeader) == f.id {
 			return r
 		}
@@ -120,7 +120,7 @@ func TestAConsumerThatAlwaysFailsGetsSixteenAttempts(t *testing.T) {
 		in.stop()
 		var all []verify.Record
 		for _, topic := range []string{egress, dlq} {
-			for _, r := range w.all(topic) {
+			for _, r := range w.Records(topic) {
 				all = append(all, kafkatest.Arrived(r))
 			}
 		}

@@ -70,7 +70,7 @@ func TestATopicThatIsMadeAgainHoldsUpNoOther(t *testing.T) {
 			w.send(0, "at once")
 		}
 		time.Sleep(10 * time.Second)
-		for _, r := range w.all(egress) {
+		for _, r := range w.Records(egress) {
 			at, err := time.Parse(time.RFC3339Nano, get(r, "layover-due"))
 			if late := r.Timestamp.Sub(at); err != nil || late > 5*time.Second {
 				t.Errorf("%s, due at %v, came at %v: %v", r.Value, at, r.Timestamp, err)

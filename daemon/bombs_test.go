@@ -131,7 +131,7 @@ func TestLargeRecordsForASilentTargetHoldUpNoHealthyOne(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(30 * time.Second)
-		records, worst := w.all(egress), time.Duration(0)
+		records, worst := w.Records(egress), time.Duration(0)
 		for _, r := range records {
 			due, err := time.Parse(time.RFC3339, get(r, "layover-due"))
 			if err != nil {

@@ -30,7 +30,7 @@ func TestExpiredRecordsAreDeadLetteredOrDropped(t *testing.T) {
 				if got := w.count(dlq); got != 3*letters {
 					t.Errorf("%d dead letters", got)
 				}
-				for _, r := range w.all(dlq) {
+				for _, r := range w.Records(dlq) {
 					if get(r, "layover.errors.reason") != "expired" {
 						t.Errorf("%v", r.Headers)
 					}

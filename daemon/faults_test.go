@@ -48,7 +48,7 @@ func TestRevokedAndAssignedToSelfDeliversOnce(t *testing.T) {
 		}
 		w.Until(3*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 600 })
 		time.Sleep(5 * time.Second)
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		w.exactly(egress, 0, 300, 0)
 		w.exactly(egress, 1, 300, 0)
 		one.stop()
@@ -188,7 +188,7 @@ func TestASetThatDoesNotFitIsCommittedByItsPrefix(t *testing.T) {
 		time.Sleep(time.Minute)
 		in = w.start()
 		time.Sleep(6 * time.Minute)
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		w.exactly(egress, 0, n, done)
 		in.stop()
 		w.committed(0, n)
@@ -246,7 +246,7 @@ func TestTheMemoryBoundPausesReadingAndLosesNothing(t *testing.T) {
 			t.Errorf("readyz %d %s while reading is paused by a bound", code, body)
 		}
 		w.Until(2*time.Hour, "all are delivered", func() bool { return w.count(egress) == n })
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		time.Sleep(2 * time.Second)
 		in.stop()
 		w.committed(0, n)

@@ -40,7 +40,7 @@ func TestARecordThatWasInvalidEndsNothingLater(t *testing.T) {
 			t.Errorf("%s is delivered %v after it was due", got[0].Value, got[0].Timestamp.Sub(due))
 		}
 		w.saysOnly("cancelled x 0@0 1")
-		if letters := w.all(dlq); len(letters) != 1 {
+		if letters := w.Records(dlq); len(letters) != 1 {
 			t.Errorf("%d dead letters, want the first alone: the newer record is not finished", len(letters))
 		}
 		in.stop()

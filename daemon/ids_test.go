@@ -33,7 +33,7 @@ func (w *fixture) cancels(partition int32, id string) int64 {
 // said returns the events in their order, as "kind id offset by".
 func (w *fixture) said() (out []string) {
 	w.Helper()
-	for _, r := range w.all(events) {
+	for _, r := range w.Records(events) {
 		var e struct {
 			Event, ID, Topic string
 			Partition        int32

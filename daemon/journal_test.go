@@ -75,7 +75,7 @@ func (s *spread) kill(in *instance) {
 // allows.
 func (s *spread) judge() {
 	s.Helper()
-	all := s.all(egress)
+	all := s.Records(egress)
 	s.notEarly(all)
 	slices.SortStableFunc(all, func(a, b *kgo.Record) int { return a.Timestamp.Compare(b.Timestamp) })
 	seen := make(map[string]bool, len(all))

@@ -52,7 +52,7 @@ func TestPartitionsDoNotOutliveTheMemberIdTheyWereAssignedTo(t *testing.T) {
 			}
 		}
 		w.Until(3*time.Minute, "the offsets reach the end", func() bool { return w.commitOf(0).At == n && w.commitOf(1).At == n })
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		const unnoticed = 20 * 10 // records a second, until the evicted member hears of it
 		w.exactly(egress, 0, n, unnoticed)
 		w.exactly(egress, 1, n, unnoticed)

@@ -60,7 +60,7 @@ func (c *copied) add(o copied) {
 func (a *archive) look() (all [2]copied) {
 	a.w.Helper()
 	names := make(map[string]bool)
-	for _, r := range a.w.all(runsTopic) {
+	for _, r := range a.w.Records(runsTopic) {
 		id, c := a.id, &all[r.Partition]
 		id.Partition = r.Partition
 		is, own, err := runs.ReadCopy(id, r.Key, r.Value, r.Headers)

@@ -28,7 +28,7 @@ func (w *fixture) shelf() *shelf {
 // counts are the numbers of what was written, as the broker has it.
 func (s *shelf) counts() expected {
 	live, all := 0, 0
-	for _, r := range s.w.all(journalTopic) {
+	for _, r := range s.w.Records(journalTopic) {
 		s.sizes[r.Offset] = len(r.Value)
 		live += len(r.Value)
 	}
@@ -119,7 +119,7 @@ func TestNumbersOfTheJournal(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		n.some("it takes records again", of(keptIn("journal"), usual(2, failures), shelf.counts()))
 		records, bytes := 0, 0
-		for _, r := range w.all(journalTopic) {
+		for _, r := range w.Records(journalTopic) {
 			records, bytes = records+1, bytes+len(r.Value)
 		}
 		in.wire.sever()

@@ -180,7 +180,7 @@ type ended struct {
 func (k *truth) arrived() map[string]ended {
 	out := make(map[string]ended)
 	for _, topic := range outgoing {
-		for _, r := range k.w.all(topic) {
+		for _, r := range k.w.Records(topic) {
 			out[string(r.Value)] = ended{r.Timestamp, get(r, "layover.errors.reason"), r}
 		}
 	}

@@ -127,7 +127,7 @@ func TestTheShareOfATargetIsAQuarterOfTheBoundHoweverManyLanes(t *testing.T) {
 				}
 				send(350) // of 20 kB each: 7 of 8.4 MB
 				if n := w.count(dlq); n != 0 {
-					t.Fatalf("%d dead-lettered within the share: %s", n, get(w.all(dlq)[0], "layover.errors.message"))
+					t.Fatalf("%d dead-lettered within the share: %s", n, get(w.Records(dlq)[0], "layover.errors.message"))
 				}
 				send(150) // 10 of 8.4 MB
 				if n := w.count(dlq); n < 50 || n > 150 {

@@ -51,7 +51,7 @@ func TestEachPresetIsReadFromItsBytesToTheDelivery(t *testing.T) {
 		}
 		w.arrives("orders", 3, 10*time.Minute)
 		w.arrives(egress, len(tests)-3, 10*time.Minute)
-		for _, r := range slices.Concat(w.all(egress), w.all("orders")) {
+		for _, r := range slices.Concat(w.Records(egress), w.Records("orders")) {
 			test := tests[string(r.Value)]
 			if r.Topic != test.topic {
 				t.Errorf("%s was delivered to %s", r.Value, r.Topic)

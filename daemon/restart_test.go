@@ -65,7 +65,7 @@ func TestAGracefulRestartRepeatsNothing(t *testing.T) {
 		in = w.start()
 		w.Until(2*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 1000 })
 		time.Sleep(10 * time.Second)
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		w.exactly(egress, 0, 1000, 0)
 		in.stop()
 		w.committed(0, 1000)
@@ -123,7 +123,7 @@ func TestAKillLosesNothingAndRepeatsNoMoreThanItsBound(t *testing.T) {
 			in.ready()
 		}
 		time.Sleep(time.Minute)
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		w.exactly(egress, 0, n, allowed)
 		in.stop()
 		w.committed(0, n)
@@ -143,7 +143,7 @@ func TestTwoInstancesShareAndHandOverWhatIsParked(t *testing.T) {
 		one.stop() // and the other one now
 		w.Until(5*time.Minute, "all are delivered", func() bool { return w.count(egress) >= 1000 })
 		time.Sleep(5 * time.Second)
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		w.exactly(egress, 0, 500, 0)
 		w.exactly(egress, 1, 500, 0)
 		two.stop()
@@ -162,7 +162,7 @@ func TestALostMembershipComesBackWithoutLoss(t *testing.T) {
 		time.Sleep(40 * time.Second) // the group gives the member up
 		in.wire.mend()
 		time.Sleep(5 * time.Minute)
-		w.notEarly(w.all(egress))
+		w.notEarly(w.Records(egress))
 		w.exactly(egress, 0, 600, 20)
 		in.stop()
 		w.committed(0, 600)

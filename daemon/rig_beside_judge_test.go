@@ -31,7 +31,7 @@ func (b *beside) judge() {
 	}
 	var arrived []verify.Record
 	for _, topic := range slices.Concat(sickTargets(), wideTargets(), []string{egress, dlq}) {
-		for _, k := range b.all(topic) {
+		for _, k := range b.Records(topic) {
 			x, a := thing{topic, k.Partition}, kafkatest.Arrived(k)
 			if b.plan.bad && get(k, "layover.errors.reason") == "too_large_to_read" { // of the batch that cannot be read
 				continue

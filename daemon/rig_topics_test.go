@@ -30,7 +30,7 @@ func (r *rig) read(topic string) (out []arrival) {
 	if info == nil {
 		return nil
 	}
-	for _, k := range r.Records(topic, kgo.WithDecompressor(outside), kgo.Dialer(r.unhurried)) { // over no lines on which faults may lie
+	for _, k := range r.Records(topic, kgo.Dialer(r.unhurried)) { // over no lines on which faults may lie
 		out = append(out, arrival{topic: info.TopicID, Record: kafkatest.Arrived(k)})
 	}
 	return out

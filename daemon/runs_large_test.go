@@ -31,7 +31,7 @@ func TestALargeRecordIsReadBackThatIngressHasUncompressed(t *testing.T) {
 			t.Fatalf("%d records are moved, want the large one", moved)
 		}
 		time.Sleep(time.Until(due.Add(time.Minute)))
-		got := w.all(egress)
+		got := w.Records(egress)
 		if len(got) != 1 || string(got[0].Key) != "large" || len(got[0].Value) != 10<<20 {
 			t.Fatalf("%d records are delivered, want the large one", len(got))
 		}
@@ -70,8 +70,8 @@ func TestARecordOfAnotherClientsZstdIsMovedAndDelivered(t *testing.T) {
 		time.Sleep(time.Hour + 30*time.Minute)
 		moved, _, _, _ := in.runsCount()
 		time.Sleep(time.Hour)
-		if n := len(w.all(egress)); n != 2 || moved != 1 {
-			t.Errorf("%d are delivered, %d of them moved, want 2 and 1; %d are dead letters", n, moved, len(w.all(dlq)))
+		if n := len(w.Records(egress)); n != 2 || moved != 1 {
+			t.Errorf("%d are delivered, %d of them moved, want 2 and 1; %d are dead letters", n, moved, len(w.Records(dlq)))
 		}
 		in.stop()
 	})

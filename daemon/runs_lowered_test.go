@@ -42,7 +42,7 @@ func (w *fixture) lowered(bound string, count, size int, value func([]byte), apa
 	in.ready()
 	time.Sleep(time.Until(due[fmt.Sprint(count-1)].Add(5 * time.Minute)))
 	late = make(map[string]time.Duration)
-	for _, r := range w.all(egress) {
+	for _, r := range w.Records(egress) {
 		if late[string(r.Key)] = r.Timestamp.Sub(due[string(r.Key)]); len(r.Value) != size {
 			w.Errorf("%s has a value of %d bytes, want %d", r.Key, len(r.Value), size)
 		}
@@ -116,7 +116,7 @@ func TestACopyThatTakesTooMuchUnderALoweredBoundIsSaid(t *testing.T) {
 				in.ready()
 				time.Sleep(5 * time.Minute)
 				large := 0
-				for _, r := range w.all(egress) {
+				for _, r := range w.Records(egress) {
 					if len(r.Value) == 12<<20 {
 						large++
 					}

@@ -103,7 +103,7 @@ func TestAStopWhileLargeRecordsAreMovedRepeatsNothing(t *testing.T) {
 		}
 		in = w.start("LAYOVER_MAX_PARKED_BYTES=64Mi", "LAYOVER_LANES=1")
 		time.Sleep(time.Until(began.Add(2*time.Hour + 5*time.Minute)))
-		if n := len(w.all(egress)); n != 2*each {
+		if n := len(w.Records(egress)); n != 2*each {
 			t.Errorf("%d records are delivered, want %d", n, 2*each)
 		}
 		in.stop()

@@ -110,7 +110,7 @@ func TestSilentPartitionsOfManyTargetsLeaveAHealthyOneAlone(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Second)
-		records := w.all(egress)
+		records := w.Records(egress)
 		if len(records) != sent || w.count(dlq) > 0 {
 			t.Errorf("%d records of %d delivered, %d dead letters", len(records), sent, w.count(dlq))
 		}
@@ -205,7 +205,7 @@ func TestAPartitionThatAnswersWithErrorsKillsNoRecordOfAnother(t *testing.T) {
 				if got := w.count(egress); got != n {
 					t.Errorf("%d of %d records are delivered for the healthy partition", got, n)
 				}
-				for _, r := range w.all(egress) {
+				for _, r := range w.Records(egress) {
 					due, err := time.Parse(time.RFC3339, get(r, "layover-due"))
 					if late := r.Timestamp.Sub(due); err != nil || late > time.Second {
 						t.Errorf("a record of the healthy partition is %v late, %v", late, err)

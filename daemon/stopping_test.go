@@ -84,7 +84,7 @@ func (w *fixture) delivered(points []point, answered bool) {
 	if w.Failed() {
 		return
 	}
-	records := w.all(egress)
+	records := w.Records(egress)
 	w.notEarly(records)
 	got := make(map[string]int)
 	for _, r := range records {

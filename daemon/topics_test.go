@@ -7,17 +7,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// all reads a topic from its start to its end.
-func (w *fixture) all(topic string) []*kgo.Record {
+// Records reads a topic from its start to its end. Its zstd is decompressed outside of the bubble.
+func (w *fixture) Records(topic string, opts ...kgo.Opt) []*kgo.Record {
 	w.Helper()
-	return w.Records(topic, kgo.WithDecompressor(outside))
+	return w.Cluster.Records(topic, append(opts, kgo.WithDecompressor(outside))...)
 }
 
 // values counts the records of a topic by value.
 func (w *fixture) values(topic string) map[string]int {
 	w.Helper()
 	out := make(map[string]int)
-	for _, r := range w.all(topic) {
+	for _, r := range w.Records(topic) {
 		out[string(r.Value)]++
 	}
 	return out
@@ -27,7 +27,7 @@ func (w *fixture) values(topic string) map[string]int {
 func (w *fixture) arrives(topic string, n int, within time.Duration) []*kgo.Record {
 	w.Helper()
 	w.Until(within, fmt.Sprintf("%d records in %s", n, topic), func() bool { return w.count(topic) >= n })
-	return w.all(topic)
+	return w.Records(topic)
 }
 
 // count returns the end offsets of a topic summed up.

@@ -57,7 +57,7 @@ func (w *fixture) bombBy(cl *kgo.Client, partition int32, n int) int64 {
 // letters returns what stands in the dead-letter topic, each as its error headers.
 func (w *fixture) letters() (out []string) {
 	w.Helper()
-	for _, r := range w.all(dlq) {
+	for _, r := range w.Records(dlq) {
 		if r.Key != nil || r.Value != nil || len(r.Headers) != 9 {
 			w.Errorf("a letter by reference has key %q, value of %d bytes, headers %v", r.Key, len(r.Value), r.Headers)
 		}
@@ -152,7 +152,7 @@ func TestBatchesTooLargeToReadOneAfterTheOtherHoldUpNobodyBeside(t *testing.T) {
 		if got := w.values(egress); len(got) != n+20 {
 			t.Errorf("delivered %v", got)
 		}
-		for _, r := range w.all(egress) {
+		for _, r := range w.Records(egress) {
 			due, err := time.Parse(time.RFC3339, get(r, "layover-due"))
 			if late := r.Timestamp.Sub(due); strings.HasPrefix(string(r.Value), "beside") && (err != nil || late > time.Second) {
 				t.Errorf("%s is %v late", r.Value, late)
