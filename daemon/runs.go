@@ -54,7 +54,7 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) err
 		Produce: p.Deliver, Visits: s.visits, Log: d.log,
 		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
 		Batch:    func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
-		Together: func(topic string) int { return int(together(topic)) },
+		Together: func(topic string) int { return int(p.Together(topic)) },
 	})
 	return err
 }
