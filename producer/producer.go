@@ -36,7 +36,6 @@ type Config struct {
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
-	told   told
 	closed atomic.Bool
 
 	mu sync.Mutex // guards large, waiting, stale, purged, and writes of ended
@@ -62,9 +61,8 @@ func New(cfg Config) (*Producer, error) {
 	}
 	p := &Producer{cfg: cfg, large: make(map[string]*kgo.Client), waiting: make(map[offsets.TopicPartition]turn), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
 	p.ended.Store(&purges{Context: context.Background()})
-	p.told.limit, p.told.least = cfg.MaxBatchBytes, make(map[string]int32)
 	var err error
-	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(p.told.tell), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
+	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(cfg.MaxBatchBytes), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
 		return nil, err
 	}
 	return p, nil
