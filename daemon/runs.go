@@ -40,8 +40,9 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) err
 		}
 		return min(copies.BatchBytes, d.journal.MaxBatch(topic))
 	}
+	told := producer.NewTold(together)
 	p, err := producer.New(producer.Config{
-		MaxBatchBytes: together, MaxAloneBytes: d.journal.MaxBatch, Packer: d.packer,
+		MaxBatchBytes: told.Tell, MaxAloneBytes: d.journal.MaxBatch, Packer: d.packer,
 		MaxBuffered: runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
 		Options: func(suffix string) []kgo.Opt { return kafka("runs" + suffix) },
 	})
@@ -54,7 +55,7 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) err
 		Produce: p.Deliver, Visits: s.visits, Log: d.log,
 		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
 		Batch:    func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
-		Together: func(topic string) int { return int(together(topic)) },
+		Together: func(topic string) int { return int(told.Together(topic)) },
 	})
 	return err
 }

@@ -10,6 +10,8 @@ const (
 	// usualRequest is the most that brokers take in one request, by their default of socket.request.max.bytes, and the
 	// most that a client sends, before compression. One that is larger is never answered, and sent again without end.
 	usualRequest = 100 << 20
+	// besideRecord is more than a request takes beside its one record, with a topic's name and the client's id.
+	besideRecord = 64 << 10
 	// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's upper bound for one batch.
 	largestBatch = 1<<30 - 4096
 )
@@ -91,7 +93,7 @@ func (p *Producer) nextAlone(at offsets.TopicPartition) (next single, ok bool) {
 // bounds a batch, so one without a bound for a record joins those of all partitions. It gets what no other takes.
 func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
 	suffix, most := "-large", int32(usualRequest)
-	if _, size := sizeOf(r); size > usualRequest/2 {
+	if _, size := sizeOf(r); size > usualRequest-besideRecord {
 		suffix, most = "-largest", largestBatch
 	}
 	p.mu.Lock()

@@ -14,19 +14,22 @@ import (
 // TestARequestIsNoLargerThanBrokersTake, however much goes to partitions of one broker at a time. A broker closes the
 // connection where one is larger, and the client would send the same again without end.
 func TestARequestIsNoLargerThanBrokersTake(t *testing.T) {
-	const usual, partitions, each = 100 << 20, 12, 10 << 20 // socket.request.max.bytes
-	value := make([]byte, each)
-	rand.Read(value)
-	for name, alone := range map[string]bool{"in batches": false, "alone": true} {
+	const usual = 100 << 20 // socket.request.max.bytes
+	for name, c := range map[string]struct {
+		partitions, each int
+		alone            bool
+	}{"in batches": {12, 10 << 20, false}, "alone": {12, 10 << 20, true}, "alone, no two of which go in one": {2, usual/2 + 1<<20, true}} {
 		t.Run(name, func(t *testing.T) {
+			value := make([]byte, c.each)
+			rand.Read(value)
 			inBubble(t, 100, func(w *fixture) {
-				large := int32(each + 1<<20)
+				large := int32(c.each + 1<<20)
 				p, err := New(Config{MaxBuffered: 100, Options: func(string) []kgo.Opt { return w.Options() }, MaxBatchBytes: func(string) int32 { return large }})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer p.Close()
-				w.CreateTopic("wide", partitions, map[string]string{"max.message.bytes": "20000000"})
+				w.CreateTopic("wide", int32(c.partitions), map[string]string{"max.message.bytes": "60000000"})
 				w.Broker.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
 					w.Broker.KeepControl()
 					size := 0
@@ -40,14 +43,14 @@ func TestARequestIsNoLargerThanBrokersTake(t *testing.T) {
 					}
 					return nil, nil, false
 				})
-				delivered := make(chan error, partitions)
-				for i := range int32(partitions) {
-					p.Deliver(&kgo.Record{Topic: "wide", Partition: i, Value: value}, alone, func(_ *kgo.Record, err error) { delivered <- err })
+				delivered := make(chan error, c.partitions)
+				for i := range int32(c.partitions) {
+					p.Deliver(&kgo.Record{Topic: "wide", Partition: i, Value: value}, c.alone, func(_ *kgo.Record, err error) { delivered <- err })
 				}
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
-				if n := len(delivered); n != partitions {
-					t.Errorf("%d of %d are answered", n, partitions)
+				if n := len(delivered); n != c.partitions {
+					t.Errorf("%d of %d are answered", n, c.partitions)
 				}
 				for range len(delivered) {
 					if err := <-delivered; err != nil {
@@ -62,7 +65,7 @@ func TestARequestIsNoLargerThanBrokersTake(t *testing.T) {
 // TestARecordOfAnySizeHasAClient: what compresses well is far larger before than brokers take in one request.
 func TestARecordOfAnySizeHasAClient(t *testing.T) {
 	inBubble(t, 100, func(w *fixture) {
-		for _, size := range []int{usualRequest/2 - 64, usualRequest + 1<<20} {
+		for _, size := range []int{usualRequest - besideRecord - 64, usualRequest + 1<<20} {
 			if err := w.deliver(&kgo.Record{Topic: "ready", Value: make([]byte, size)}, true); err != nil {
 				t.Errorf("%d bytes: %v", size, err)
 			}
