@@ -139,13 +139,15 @@ func TestAPartitionThatDeniedItsTopicBeforeAnotherRefusedALetterGetsItsLetters(t
 	b.ill[1] = Unavailable
 	waits := b.letter("1")
 	b.run(10)
-	if h := b.heldView(); h.Verdict != Missing {
-		t.Fatalf("held %+v: this is not the situation", h)
+	first := b.heldView()
+	if first.Verdict != Missing {
+		t.Fatalf("held %+v: this is not the situation", first)
 	}
+	b.run(5000)
 	b.refusedLetter()
 	b.run(10_000)
-	if h := b.heldView(); h.Verdict != Rejecting || !slices.Equal(numbersOf(h), []int32{1}) {
-		t.Fatalf("held %+v, want the refusal, and partition 1 beside it", h)
+	if h := b.heldView(); h.Verdict != Rejecting || !slices.Equal(numbersOf(h), []int32{1}) || h.Partitions[0].SinceMs != first.SinceMs {
+		t.Fatalf("held %+v, want the refusal, and partition 1 beside it since %d", h, first.SinceMs)
 	}
 	delete(b.ill, 1)
 	if b.run(3000); b.taken[waits] == 0 {
