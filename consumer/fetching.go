@@ -70,6 +70,19 @@ func (f *fetching) setPaused(paused bool) {
 	}
 }
 
+// nudgeAfter is how long after positions were set the client is told to go on fetching.
+const nudgeAfter = 100 * time.Millisecond
+
+// set sets positions of partitions, one map after the other, and has the client fetch again a moment later. A fetching
+// goroutine of it that begins just as positions are set ends at once, and takes with it what was to wake it for the new
+// ones. Nothing of its broker would be fetched until something else does.
+func (f *fetching) set(positions ...map[string]map[int32]kgo.EpochOffset) {
+	for _, p := range positions {
+		f.client.SetOffsets(p)
+	}
+	time.AfterFunc(nudgeAfter, func() { f.client.ResumeFetchPartitions(nil) })
+}
+
 // isPaused reports whether fetching of everything is stopped.
 func (f *fetching) isPaused() bool {
 	f.mu.Lock()

@@ -150,8 +150,7 @@ func (j *jumper) carryOut() {
 		set[a.Topic][a.Partition] = kgo.EpochOffset{Epoch: to.leaderEpoch, Offset: to.offset}
 	}
 	if len(set) > 0 {
-		j.client.SetOffsets(unset)
-		j.client.SetOffsets(set)
+		j.fetching.set(unset, set)
 	}
 	for _, a := range forced {
 		j.fetching.resume(a)

@@ -224,7 +224,7 @@ func (d *loader) enter() {
 		}
 		set[p.Topic][p.Partition] = kgo.EpochOffset{Epoch: p.LeaderEpoch, Offset: p.Next}
 	}
-	d.client.SetOffsets(set)
+	d.fetching.set(set)
 	placed := d.client.CommittedOffsets() // which SetOffsets sets, too, where there is a place
 	var early []*partition
 	for _, p := range arrived {

@@ -131,12 +131,14 @@ type group struct {
 
 func inGroup(t *testing.T, f func(g *group), opts ...kfake.Opt) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		g := &group{Cluster: kafkatest.StartVirtual(t, 1, append(opts, kfake.SeedTopics(3, "t"))...), began: time.Now(), owners: owners{has: make(map[int32]int)}}
+	synctest.Test(t, func(inner *testing.T) {
+		g := &group{Cluster: kafkatest.StartVirtual(inner, 1, append(opts, kfake.SeedTopics(3, "t"))...), began: time.Now(), owners: owners{has: make(map[int32]int)}}
+		defer func() { // also where it ends early; tests fail either of the two
+			if t.Failed() || inner.Failed() {
+				inner.Log(g.logs.String())
+			}
+		}()
 		f(g)
-		if t.Failed() {
-			t.Log(g.logs.String())
-		}
 	})
 }
 

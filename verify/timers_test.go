@@ -19,6 +19,7 @@ var unstopped = map[string]string{
 	"cli/send newCounter":             "stop, which send calls when it is over",
 	"consumer fetchFaults.handle":     "calls once, a second later",
 	"consumer fetchFaults.goOnLater":  "calls once, half a minute later at most",
+	"consumer fetching.set":           "calls once, a tenth of a second later",
 	"consumer jumper.wake":            "calls once, a second later at most",
 	"lane openings.opened":            "calls once, a second later",
 	"daemon preflight.run":            "nobody waits for it after a stop, and it is collected",
