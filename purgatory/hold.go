@@ -55,6 +55,9 @@ func (h *hold) backOff(nowMs int64) {
 // under this hold.
 func (h *hold) sick(d *dest, e *entry) bool { return e.refused || d.fails() || d.denied == h.since }
 
+// rejects reports whether it is the hold of a topic that refuses letters for their content.
+func (h *hold) rejects() bool { return h.held && h.verdict == Rejecting }
+
 // paced reports whether a record waits for retryAtMs. Beside a letter that was refused for its content a partition that
 // fails is tried in its own time, as without a hold.
 func (h *hold) paced(d *dest, e *entry) bool {

@@ -179,7 +179,7 @@ func (hs *holds) endIdle(t *target) {
 // the target what waits for them is in its queue, until it is routed. So it is beside a letter that was refused: there a
 // partition has nothing that is not tried for idleFaultMs.
 func (hs *holds) endIdleFaults(t *target) {
-	beside := t.hold.held && t.hold.verdict == Rejecting
+	beside := t.hold.rejects()
 	if t.stalled == 0 || !beside && (t.hold.held || min(int(t.unrouted), t.queue.count) > 0) {
 		return
 	}

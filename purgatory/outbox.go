@@ -118,7 +118,7 @@ func (o *outbox) enqueueFailed(e entry, why *failure) {
 // join queues a due record at its target that may leave. A letter comes before those that were refused, and goes at once.
 func (o *outbox) join(e entry) {
 	t := e.target
-	if h := &t.hold; h.held && h.verdict == Rejecting && !e.refused {
+	if h := &t.hold; h.rejects() && !e.refused {
 		o.waitInFront(e, t, nil)
 		h.fresh++
 		return
@@ -145,7 +145,7 @@ func (o *outbox) wait(e entry) {
 // Under a hold it may be in front of some that have been held for longer, until settle. A letter that was refused goes behind
 // all others, which may be taken.
 func (o *outbox) waitInFront(e entry, t *target, d *dest) {
-	if e.refused && t.hold.held && t.hold.verdict == Rejecting {
+	if e.refused && t.hold.rejects() {
 		o.wait(e)
 		return
 	}

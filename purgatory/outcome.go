@@ -156,7 +156,7 @@ func (o *outbox) waitAgain(e entry, d *dest) {
 // next is tried at once. Such a hold goes on with any other answer, for which only the partition is held.
 func (o *outbox) again(f *flight, v Verdict, detail string) {
 	e, d, t := f.entry, f.dest, f.dest.target
-	rejecting := t.hold.held && t.hold.verdict == Rejecting
+	rejecting := t.hold.rejects()
 	trial := f.trial || v == Rejecting
 	if t.hold.held && trial && f.retry && (e.refused || !rejecting) {
 		t.hold.backOff(o.now.WallMs)

@@ -107,8 +107,7 @@ func (o *outbox) failed(f *flight, r *Result) {
 // partition alone, unless metadata does not know that partition any more.
 func (o *outbox) denied(f *flight, r *Result) {
 	d, t := f.dest, f.dest.target
-	rejecting := t.hold.held && t.hold.verdict == Rejecting
-	if (rejecting || !t.hold.held && d.apart) && t.has(d) {
+	if (t.hold.rejects() || !t.hold.held && d.apart) && t.has(d) {
 		d.apart = true
 		o.failed(f, r)
 		return

@@ -94,9 +94,10 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 	}
 	for tp := range committed {
 		p := partition{TopicPartition: tp, id: offsets.Identity{ClusterID: clusterID, TopicID: topics[tp.Topic].ID, Partition: tp.Partition}}
-		switch p.take(committed); {
-		case errors.Is(topics[tp.Topic].Err, kerr.UnknownTopicOrPartition) || slices.Contains(left, tp.Topic):
-		case topics[tp.Topic].Err != nil || p.said.Holds || p.unknown():
+		p.take(committed)
+		err := topics[tp.Topic].Err
+		gone := errors.Is(err, kerr.UnknownTopicOrPartition)
+		if mayWait := err != nil || p.said.Holds || p.unknown(); mayWait && !gone && !slices.Contains(left, tp.Topic) {
 			left = append(left, tp.Topic)
 		}
 	}
