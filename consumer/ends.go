@@ -19,7 +19,8 @@ const (
 
 // WatchEnds keeps the log ends in Status fresh until the context ends. With them it keeps the transactions behind which
 // records wait, the partitions that stand still, and while reading is paused the age of the oldest unread records. The
-// group's lag does not tell how far reading is behind, as it counts parked records. Before Start it waits.
+// group's lag does not tell how far reading is behind, as it counts parked records. The client is nudged as often: a wake
+// that it loses by itself, as in fetching.set, costs endsEvery at most. Before Start it waits.
 func (c *Consumer) WatchEnds(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -34,6 +35,7 @@ func (c *Consumer) WatchEnds(ctx context.Context) {
 			return
 		case <-ticker.C:
 			c.turns.ends.Add(1)
+			c.fetching.nudge()
 			ends := c.askEnds(ctx)
 			c.askStanding(ctx, ends, c.askOpen(ctx, ends))
 			if c.fetching.isPaused() {

@@ -80,8 +80,11 @@ func (f *fetching) set(positions ...map[string]map[int32]kgo.EpochOffset) {
 	for _, p := range positions {
 		f.client.SetOffsets(p)
 	}
-	time.AfterFunc(nudgeAfter, func() { f.client.ResumeFetchPartitions(nil) })
+	time.AfterFunc(nudgeAfter, f.nudge)
 }
+
+// nudge has the client look whether there is something to fetch of each broker.
+func (f *fetching) nudge() { f.client.ResumeFetchPartitions(nil) }
 
 // isPaused reports whether fetching of everything is stopped.
 func (f *fetching) isPaused() bool {
