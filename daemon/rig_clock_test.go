@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 	"time"
 )
@@ -96,6 +97,35 @@ func (r *rig) judgeStamps(all []arrival) {
 	for _, text := range found {
 		r.fault("%s", text)
 	}
+}
+
+// expiredBy finds the instant by which a letter says that its record had expired.
+var expiredBy = regexp.MustCompile(`^the record expired at .*, and it is (\S+)$`)
+
+// decided returns the stamp that an arrival is judged by. A letter of an expired record is judged by the instant that it
+// names: it may have waited for the dead-letter topic while the clock was stepped back. A clock has to have shown it.
+func (r *rig) decided(a *arrival) time.Time {
+	var text []byte
+	for _, h := range a.Headers {
+		if h.Name == "layover.errors.message" {
+			text = h.Value
+		}
+	}
+	found := expiredBy.FindSubmatch(text)
+	if a.Topic != dlq || found == nil {
+		return a.Timestamp
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, err := time.Parse(time.RFC3339, string(found[1]))
+	m := r.delivery(a)
+	if err != nil || m == nil {
+		return a.Timestamp
+	}
+	if _, ok := r.machines[m.by.slot].offered(at, m.applied); !ok {
+		r.faults = append(r.faults, fmt.Sprintf("no clock showed what the letter of %s says: %s", origin(a.Record).id, text))
+	}
+	return at
 }
 
 // ordealsOfClocks has steps of the clocks of all machines, each by a length of its own: whoever

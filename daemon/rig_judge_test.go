@@ -33,7 +33,7 @@ func (r *rig) judge() {
 	records := make([]verify.Record, len(everything))
 	for i, a := range everything {
 		records[i] = a.Record
-		records[i].Offered = r.happened(&everything[i])
+		records[i].Offered, records[i].Timestamp = r.happened(&everything[i]), r.decided(&everything[i])
 	}
 	if !r.plan.roomy() { // what lies beyond the part of a set that fits is not committed
 		r.ledger.MayRepeatAny(len(records))

@@ -23,7 +23,7 @@ var busiest = map[string]struct{ always, each float64 }{
 	"poll":            {10, 2},
 	"committer":       {70, 2}, // each lane has a commit that is refused at once ten times, with two turns each
 	"loading":         {20, 2},
-	"journal_reading": {100, 2}, // each partition that cannot be read is tried again five times
+	"journal_reading": {180, 2}, // each of three lanes reads journal and runs topic, that of the last assignment too: 20 looks
 	"cluster_watch":   {6, 2},
 	"journal_keeper":  {6, 0},
 	"log_ends":        {3, 0},
