@@ -1,15 +1,18 @@
 package producer
 
 import (
+	"fmt"
+
 	"layover/offsets"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (
-	// usualRequest is the most that brokers take in one request, by their default of socket.request.max.bytes, and the
-	// most that a client sends, before compression. One that is larger is never answered, and sent again without end.
-	usualRequest = 100 << 20
+	// mostRequest is the most that a client sends in one request, before compression, but for one record that takes more.
+	// Brokers take 100 MiB by their default of socket.request.max.bytes, and some take less. A request that is larger is
+	// never answered, and sent again without end.
+	mostRequest = 16 << 20
 	// besideRecord is more than a request takes beside its one record, with a topic's name and the client's id.
 	besideRecord = 64 << 10
 	// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's upper bound for one batch.
@@ -90,11 +93,14 @@ func (p *Producer) nextAlone(at offsets.TopicPartition) (next single, ok bool) {
 }
 
 // largeClient makes the client for a record that is sent alone when it is first needed. A client bounds a request as it
-// bounds a batch, so one without a bound for a record joins those of all partitions. It gets what no other takes.
+// bounds a batch, and fills it with records of several partitions. What needs a larger bound than mostRequest has a
+// client whose records all take more than half of it: no two go in one request.
 func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
-	suffix, most := "-large", int32(usualRequest)
-	if _, size := sizeOf(r); size > usualRequest-besideRecord {
-		suffix, most = "-largest", largestBatch
+	_, size := sizeOf(r)
+	suffix, most := "-large", mostRequest
+	for most < size+besideRecord && most < largestBatch {
+		most = min(2*(most-2*besideRecord), largestBatch)
+		suffix = fmt.Sprint("-large-", most>>20)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +108,7 @@ func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
 		return nil, kgo.ErrClientClosed
 	}
 	if p.large[suffix] == nil {
-		large, err := newClient(p.cfg, suffix, kgo.BrokerMaxWriteBytes(most), kgo.ProducerBatchMaxBytes(most), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
+		large, err := newClient(p.cfg, suffix, kgo.BrokerMaxWriteBytes(int32(most)), kgo.ProducerBatchMaxBytes(int32(most)), kgo.WithHooks(&stalePurger{producer: p}), kgo.WithCompressor(packing{p}))
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func (p *Producer) newJoining(suffix string) (j *joining, err error) {
 func (j *joining) tell(topic string) int32 {
 	limit := j.producer.cfg.MaxBatchBytes(topic)
 	if topic == "" {
-		return limit // asked for once, to check the configuration
+		return min(limit, mostRequest) // asked for once, to check the configuration
 	}
 	j.producer.mu.Lock()
 	defer j.producer.mu.Unlock()

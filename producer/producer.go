@@ -77,6 +77,7 @@ func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) 
 		kgo.ProducerLinger(cfg.Linger),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.MaxBufferedRecords(cfg.MaxBuffered),
+		kgo.BrokerMaxWriteBytes(mostRequest),
 		kgo.UnknownTopicRetries(1), // callers of Deliver have seen the topic; a hold is better than a wait here
 	}, append(opts, cfg.Options(suffix)...)...)
 	client, err := kgo.NewClient(opts...)
