@@ -26,7 +26,7 @@ type backpressure struct {
 
 	mu     sync.Mutex
 	full   bool  // over the mark, and not yet a tenth of the limit below it again
-	floor  int64 // used when memory was last without a record
+	floor  int64 // used when records last had little of it
 	paused []purgatory.Pause
 	since  time.Time // of the present pause, whatever its reasons; zero: reading goes on
 
@@ -54,18 +54,16 @@ func (b *backpressure) used() int64 {
 // left returns the bytes that are not used; negative: so many are too many.
 func (b *backpressure) left() int64 { return b.limit() - b.used() }
 
-// look returns used, and whether no record is in memory. What is used then, such as queues
-// kept for reuse, no delivery gives back: with a small bound reading would pause for ever.
-// What was handed over is looked at first: what a lane takes meanwhile is counted twice
-// rather than not at all.
-func (b *backpressure) look() (used int64, empty bool) {
-	unread := b.consumer.Unread()
-	used, empty = unread+b.names(), unread == 0
+// look returns used, and what of it is given back with the records in memory at most. What was handed over is looked at
+// first: what a lane takes meanwhile is counted twice rather than not at all.
+func (b *backpressure) look() (used, records int64) {
+	records = b.consumer.Unread()
+	used = records + b.names()
 	for _, l := range b.lanes {
+		records += l.Resting()
 		used += l.Bytes()
-		empty = empty && l.Empty()
 	}
-	return used, empty
+	return used, records
 }
 
 // kept returns what of the limit ingress never gets: the share of what is read from runs topics.
@@ -97,8 +95,8 @@ func (b *backpressure) check() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	limit := b.limit()
-	used, empty := b.look()
-	b.full = b.isFull(used-b.apart(limit), limit-b.kept(limit), empty)
+	used, records := b.look()
+	b.full = b.isFull(used-b.apart(limit), limit-b.kept(limit), records)
 	var pauses []purgatory.Pause
 	if b.full {
 		pauses = append(pauses, purgatory.Pause{Reason: admin.PauseBytes})
@@ -128,10 +126,14 @@ func (b *backpressure) check() {
 	b.say(before, used, limit-b.kept(limit)+b.apart(limit))
 }
 
-// isFull reports whether memory pauses reading. Where an empty process uses more than the
-// limit, the mark is a tenth of it higher: else reading would pause for each record.
-func (b *backpressure) isFull(used, limit int64, empty bool) bool {
-	if empty {
+// littleShare is the part of the limit up to which records are little.
+const littleShare = 8
+
+// isFull reports whether memory pauses reading. Where records take little of it, the rest, such as the wheel and queues
+// kept for reuse, no delivery gives back. With a small bound that may be more than the limit, and a record that waits for
+// an hour, or for a missing target, would keep reading paused. The mark is a tenth of the limit above that then.
+func (b *backpressure) isFull(used, limit, records int64) bool {
+	if records <= limit/littleShare {
 		b.floor = used
 		return false
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestEachPauseForMemoryEndsATenthBelowTheLimit(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		w.send(0, "parked", header("x-delay", "1h")) // with no record in memory reading never pauses
+		w.parkMuch()
 		time.Sleep(5 * time.Second)
 		const limit = 1_000_000
 		var used int64 // in thousandths of the limit
@@ -55,13 +56,56 @@ func TestEachPauseForMemoryEndsATenthBelowTheLimit(t *testing.T) {
 	})
 }
 
+// parkMuch parks what is no small part of a megabyte: with little in memory reading does not pause for it.
+func (w *fixture) parkMuch() {
+	w.Produce(&kgo.Record{Topic: ingress, Key: []byte("parked"), Value: make([]byte, 200_000), Headers: []kgo.RecordHeader{header("x-delay", "1h")}})
+}
+
+// TestARecordThatStaysKeepsNoOtherFromBeingRead: it waits for an hour and is not moved, or its target is missing. With a
+// small bound what a burst leaves for reuse is more than reading may use.
+func TestARecordThatStaysKeepsNoOtherFromBeingRead(t *testing.T) {
+	for _, test := range []struct {
+		name, bound string
+		n           int
+		stays       kgo.RecordHeader
+	}{
+		{"id", "3Mi", 20_000, header("x-delay-id", "one")}, {"held", "3Mi", 20_000, header("x-deliver-to", "missing")},
+		{"id", "16Mi", 200_000, header("x-delay-id", "one")}, {"held", "16Mi", 200_000, header("x-deliver-to", "missing")},
+	} {
+		t.Run(test.bound+"/"+test.name, func(t *testing.T) {
+			inBubble(t, func(w *fixture) {
+				in := w.start("LAYOVER_MAX_PARKED_BYTES="+test.bound, "LAYOVER_TARGETS_ALLOWED=missing", "LAYOVER_TARGET_PATIENCE=1h")
+				in.ready()
+				delay := "50m"
+				if test.name == "held" {
+					delay = "1ms"
+				}
+				w.send(0, "stays", header("x-delay", delay), test.stays)
+				time.Sleep(5 * time.Second)
+				due := time.Now().Add(5 * time.Second).UnixMilli()
+				for from := 0; from < test.n; from += 1000 {
+					w.sendMany(0, from, 1000, func(int) []kgo.RecordHeader {
+						return []kgo.RecordHeader{header("x-deliver-at", strconv.FormatInt(due, 10))}
+					})
+				}
+				time.Sleep(13 * time.Second)
+				if got := w.count(egress); got != test.n {
+					s := in.daemon.Sample()
+					t.Errorf("%d of %d are delivered 8 s after they were due; memory %+v, paused for %v", got, test.n, s.Memory, s.Pauses)
+				}
+				in.kill()
+			})
+		})
+	}
+}
+
 // TestALookAtMemoryDecidesBeforeTheNextLook: another lane looks and decides wherever the lock
 // lets it, between a lane's look and that lane's decision. The later look counts.
 func TestALookAtMemoryDecidesBeforeTheNextLook(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		w.send(0, "parked", header("x-delay", "1h"))
+		w.parkMuch()
 		time.Sleep(5 * time.Second)
 		const limit = 1_000_000
 		log := &kafkatest.Log{}
@@ -101,7 +145,7 @@ func TestPausesForMemoryThatFlapAreALineIn30Seconds(t *testing.T) {
 	inBubble(t, func(w *fixture) {
 		in := w.start()
 		in.ready()
-		w.send(0, "parked", header("x-delay", "1h"))
+		w.parkMuch()
 		time.Sleep(5 * time.Second)
 		const limit = 1_000_000
 		var used int64

@@ -16,7 +16,7 @@ type published struct {
 	dirty    atomic.Bool                   // something happened since the last snapshot, or the last look ahead
 	bytes    atomic.Int64
 	loaded   atomic.Int64
-	some     atomic.Bool // records are in memory
+	resting  atomic.Int64 // see purgatory.Core.Resting
 	paused   atomic.Pointer[[]purgatory.Pause]
 	beat     atomic.Pointer[time.Time] // of the loop's last turn
 	turns    atomic.Int64              // of the loop
@@ -85,7 +85,7 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 
 // report makes the loop's bytes and pauses known where reading is governed.
 func (p *published) report(core *purgatory.Core, beside int64) {
-	p.some.Store(!core.Empty()) // first: whoever sees the bytes of a record sees that there is one
+	p.resting.Store(core.Resting() + beside) // first: whoever sees the bytes of a record sees that there is one
 	p.core = core.Bytes()
 	p.bytes.Store(p.core + beside)
 	loaded := core.Runs().LoadedBytes()
@@ -123,8 +123,8 @@ func (l *Lane) Bytes() int64 { return l.seen.bytes.Load() }
 // Loaded returns how much of it records take that were read from runs topics.
 func (l *Lane) Loaded() int64 { return l.seen.loaded.Load() }
 
-// Empty reports whether the lane has no record in memory.
-func (l *Lane) Empty() bool { return !l.seen.some.Load() }
+// Resting returns what of Bytes is given back with the lane's records at most. While some are on their way it is Bytes.
+func (l *Lane) Resting() int64 { return l.seen.resting.Load() }
 
 // Pauses returns why this lane wants reading to pause.
 func (l *Lane) Pauses() []purgatory.Pause {

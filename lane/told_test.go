@@ -155,8 +155,8 @@ func TestALaneShowsItselfBeforeItRunsAndAfterItsEnd(t *testing.T) {
 	if behind := time.Since(l.Beat()); behind < 0 || behind > time.Minute {
 		t.Errorf("the last beat is %v old", behind)
 	}
-	if s := l.Snapshot(); s == nil || len(s.Partitions) != 0 || len(l.Pauses()) != 0 || !l.Empty() {
-		t.Errorf("%+v, pauses %v, empty %v", s, l.Pauses(), l.Empty())
+	if s := l.Snapshot(); s == nil || len(s.Partitions) != 0 || len(l.Pauses()) != 0 || l.Resting() != 0 {
+		t.Errorf("%+v, pauses %v, resting %d", s, l.Pauses(), l.Resting())
 	}
 	inBubble(t, nil, func(r *rig) {
 		r.assign(0, 1)

@@ -65,12 +65,19 @@ func (f *flights) start(fl flight, now Clock) (id int32) {
 	return id
 }
 
+// trim gives the list back where nothing is in flight.
+func (f *flights) trim() {
+	if f.count == 0 {
+		f.list, f.free = nil, nil
+	}
+}
+
 // land takes a record out of flight; ok is false when none has that id.
 func (f *flights) land(id int32) (fl flight, ok bool) {
-	fl = f.list[id]
-	if !fl.busy {
-		return fl, false
+	if int(id) >= len(f.list) || !f.list[id].busy {
+		return flight{}, false
 	}
+	fl = f.list[id]
 	f.list[id] = flight{}
 	f.free = append(f.free, id)
 	d, e := fl.dest, &fl.entry

@@ -203,24 +203,32 @@ func TestAnIDOfADeliveryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestACoreIsEmptyOnceNoDeliveryWouldFreeMemory.
-func TestACoreIsEmptyOnceNoDeliveryWouldFreeMemory(t *testing.T) {
+// TestWhatRestsInACoreIsWhatItsRecordsGiveBack: their chunks and places in queues, and all bytes while one is in flight.
+// What is kept for reuse behind them is given back as well.
+func TestWhatRestsInACoreIsWhatItsRecordsGiveBack(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)
 	for round := range int64(2) {
-		if !r.Empty() {
-			t.Errorf("round %d: with nothing parked it is not empty", round)
+		if rests := r.Resting(); rests != 0 {
+			t.Errorf("round %d: with nothing parked %d bytes rest", round, rests)
 		}
 		r.mustTake(0, 1, 5, round)
-		if r.Empty() {
-			t.Errorf("round %d: with one that is parked it is empty", round)
+		if rests := r.Resting(); rests != r.store.bytes || rests < minChunk {
+			t.Errorf("round %d: with one that is parked %d bytes rest, of chunks of %d", round, rests, r.store.bytes)
 		}
 		r.pass(5)
-		if ds := r.offer(); r.Empty() {
-			t.Errorf("round %d: with one in flight it is empty", round)
-		} else {
-			r.end(Delivered, ds...)
+		if rests := r.Resting(); rests != r.store.bytes+r.out.flights.memory()+entrySize {
+			t.Errorf("round %d: with one that is due %d bytes rest, of chunks of %d", round, rests, r.store.bytes)
 		}
+		ds := r.offer()
+		if rests := r.Resting(); rests != r.Bytes() {
+			t.Errorf("round %d: with one in flight %d bytes rest, of %d", round, rests, r.Bytes())
+		}
+		r.end(Delivered, ds...)
+		if rests := r.Resting(); rests != r.store.bytes+r.out.flights.memory() || r.out.flights.memory() == 0 {
+			t.Errorf("round %d: with one delivered %d bytes rest, of chunks of %d", round, rests, r.store.bytes)
+		}
+		r.Trim()
 	}
 }
 

@@ -281,8 +281,18 @@ func (c *Core) Bytes() int64 {
 	return b
 }
 
-// Empty reports whether no record is parked, due or in flight: no delivery would free memory.
-func (c *Core) Empty() bool { return c.store.used == 0 }
+// Resting returns the bytes that the records in memory take by themselves, with what Trim gives back behind them. No
+// delivery frees more. While one is in flight to a target or runs topic that answers it returns Bytes.
+func (c *Core) Resting() int64 {
+	if c.out.flights.occupying() > 0 || c.runs.Answering() > 0 {
+		return c.Bytes()
+	}
+	bytes := c.store.bytes + c.out.flights.memory()
+	for p := range c.parts.here() {
+		bytes += int64(p.src.due) * entrySize
+	}
+	return bytes
+}
 
 // Occupying returns how many records are in flight to targets that answer. The bound of
 // all in flight applies to them.
@@ -298,4 +308,7 @@ func (c *Core) Owed() int { return c.out.flights.count + c.runs.Flying() }
 func (c *Core) Pauses() []Pause { return c.out.pauses() }
 
 // Trim gives back memory that is kept for reuse; for when nothing is going on.
-func (c *Core) Trim() { c.store.trim() }
+func (c *Core) Trim() {
+	c.store.trim()
+	c.out.flights.trim()
+}
