@@ -61,6 +61,29 @@ func (w *fixture) parkMuch() {
 	w.Produce(&kgo.Record{Topic: ingress, Key: []byte("parked"), Value: make([]byte, 200_000), Headers: []kgo.RecordHeader{header("x-delay", "1h")}})
 }
 
+// TestWhatNoDeliveryGivesBackPausesNoReading, such as the room of a thousand queues, while records take little beside it:
+// they go on up to a tenth of the limit above it.
+func TestWhatNoDeliveryGivesBackPausesNoReading(t *testing.T) {
+	inBubble(t, func(w *fixture) {
+		in := w.start()
+		in.ready()
+		w.send(0, "parked", header("x-delay", "1h"))
+		time.Sleep(5 * time.Second)
+		const limit = 1_000_000
+		kept := int64(2 * limit)
+		b := &backpressure{limit: func() int64 { return limit }, names: func() int64 { return kept }, log: slog.New(slog.DiscardHandler), lanes: in.daemon.lanes, consumer: in.daemon.consumer}
+		if b.check(); len(b.pauses()) > 0 {
+			t.Errorf("with one small record reading is paused for %v", b.pauses())
+		}
+		w.parkMuch()
+		time.Sleep(5 * time.Second)
+		if b.check(); len(b.pauses()) == 0 {
+			t.Error("with a fifth of the limit more, which an hour frees, reading goes on")
+		}
+		in.stop()
+	})
+}
+
 // TestARecordThatStaysKeepsNoOtherFromBeingRead: it waits for an hour and is not moved, or its target is missing. With a
 // small bound what a burst leaves for reuse is more than reading may use.
 func TestARecordThatStaysKeepsNoOtherFromBeingRead(t *testing.T) {
@@ -69,12 +92,14 @@ func TestARecordThatStaysKeepsNoOtherFromBeingRead(t *testing.T) {
 		n           int
 		stays       kgo.RecordHeader
 	}{
+		{"id", "2Mi", 10_000, header("x-delay-id", "one")}, {"held", "2Mi", 10_000, header("x-deliver-to", "missing")},
 		{"id", "3Mi", 20_000, header("x-delay-id", "one")}, {"held", "3Mi", 20_000, header("x-deliver-to", "missing")},
 		{"id", "16Mi", 200_000, header("x-delay-id", "one")}, {"held", "16Mi", 200_000, header("x-deliver-to", "missing")},
 	} {
 		t.Run(test.bound+"/"+test.name, func(t *testing.T) {
 			inBubble(t, func(w *fixture) {
-				in := w.start("LAYOVER_MAX_PARKED_BYTES="+test.bound, "LAYOVER_TARGETS_ALLOWED=missing", "LAYOVER_TARGET_PATIENCE=1h")
+				w.createTopics(32, "wide") // each partition has a queue, which keeps room
+				in := w.start("LAYOVER_MAX_PARKED_BYTES="+test.bound, "LAYOVER_TARGETS_ALLOWED=missing,wide", "LAYOVER_TARGET_PATIENCE=1h")
 				in.ready()
 				delay := "50m"
 				if test.name == "held" {
@@ -85,11 +110,11 @@ func TestARecordThatStaysKeepsNoOtherFromBeingRead(t *testing.T) {
 				due := time.Now().Add(5 * time.Second).UnixMilli()
 				for from := 0; from < test.n; from += 1000 {
 					w.sendMany(0, from, 1000, func(int) []kgo.RecordHeader {
-						return []kgo.RecordHeader{header("x-deliver-at", strconv.FormatInt(due, 10))}
+						return []kgo.RecordHeader{header("x-deliver-at", strconv.FormatInt(due, 10)), header("x-deliver-to", "wide")}
 					})
 				}
 				time.Sleep(13 * time.Second)
-				if got := w.count(egress); got != test.n {
+				if got := w.count("wide"); got != test.n {
 					s := in.daemon.Sample()
 					t.Errorf("%d of %d are delivered 8 s after they were due; memory %+v, paused for %v", got, test.n, s.Memory, s.Pauses)
 				}
