@@ -128,8 +128,11 @@ func (c *Core) queueEvents() {
 	}
 }
 
-// expiredText says why a record expired.
+// expiredText says why a record expired. One that expires before it could be delivered does so when it is read.
 func expiredText(h *header, nowMs int64) string {
+	if h.expireMs > nowMs {
+		return fmt.Sprintf("the record expires at %s, no later than it is due at %s, and it is %s", instant(h.expireMs), instant(h.deadlineMs), instant(nowMs))
+	}
 	return fmt.Sprintf("the record expired at %s, was due at %s, and it is %s", instant(h.expireMs), instant(h.deadlineMs), instant(nowMs))
 }
 

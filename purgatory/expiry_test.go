@@ -172,3 +172,20 @@ func TestAnExpiredRecordIsNotGivenUpWithoutALease(t *testing.T) {
 		r.audit()
 	}
 }
+
+// TestALetterOfAnExpiredRecordSaysWhen: one that expires before it is due has not when it is read.
+func TestALetterOfAnExpiredRecordSaysWhen(t *testing.T) {
+	for want, ms := range map[string][3]int64{ // delay, expiry, offered
+		"the record expired at 2023-11-14T22:13:20.200Z, was due at 2023-11-14T22:13:20.100Z, and it is 2023-11-14T22:13:20.300Z":                 {100, 200, 300},
+		"the record expires at 2023-11-14T22:13:20.050Z, no later than it is due at 2023-11-14T22:13:20.100Z, and it is 2023-11-14T22:13:20.000Z": {100, 50, 0},
+	} {
+		r := newRig(t, nil)
+		r.assign(0, 1, 0)
+		r.commitAll()
+		r.take(0, 1, r.expires(0, ms[0], ms[1]))
+		r.pass(ms[2])
+		if ds := append(r.offer(), r.offer()...); len(ds) != 1 || ds[0].Message != want {
+			t.Errorf("offered %+v, want the message %q", ds, want)
+		}
+	}
+}
