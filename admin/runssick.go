@@ -18,6 +18,7 @@ const (
 	runsOpening = "opening"      // of a partition nobody knows yet what waits
 	runsFailing = "failing"      // copies are refused, or not answered
 	runsUnread  = "unread"       // copies are due and cannot be read, or a gap cannot: see gaps
+	runsOrphans = "orphans"      // copies are in partitions that the ingress topic does not have
 )
 
 // gapLong is how long nothing of a gap may be read before it is sick. A visit that waits for its turn, and fails, takes
@@ -85,7 +86,7 @@ func (t *RunsTopic) fault() string {
 }
 
 // sickRuns: a runs topic that takes nothing is no matter while memory has room. One whose copies
-// are not read in time is, and one of which nobody can tell what is due.
+// are not read in time is, and one of which nobody can tell what is due. So is one with copies that nobody is assigned.
 func (v *view) sickRuns() (out []Sickness) {
 	for i := range v.Runs.Topics {
 		t := v.health(&v.Runs.Topics[i])
@@ -98,6 +99,8 @@ func (v *view) sickRuns() (out []Sickness) {
 			reason = runsUnread
 		case t.isClosed():
 			reason = runsOpening
+		case t.hasOrphans():
+			reason = runsOrphans
 		case reason == "" || reason == runsOff || !v.presses() || t.passes(reason):
 			continue
 		}
@@ -155,6 +158,8 @@ func (t runsHealth) since(reason string) instant {
 		return instant{t.v.Runs.JoiningSince}
 	case runsFull:
 		return millis(t.waits.fullSinceMs)
+	case runsOrphans:
+		return instant{t.Orphans.Since}
 	}
 	return instant{}
 }
@@ -195,6 +200,8 @@ func (t runsHealth) short(reason string) string {
 		return fmt.Sprintf("runs topic %s has too many runs", t.Name)
 	case runsOpening:
 		return fmt.Sprintf("what waits in runs topic %s is not known", t.Name)
+	case runsOrphans:
+		return fmt.Sprintf("copies in %s are delivered by nobody, as %s has too few partitions", t.Name, t.Ingress)
 	}
 	return fmt.Sprintf("runs topic %s is %s", t.Name, strings.ReplaceAll(reason, "_", " "))
 }
@@ -236,6 +243,8 @@ func (t runsHealth) text(reason string) string {
 		return fmt.Sprintf("%s takes no copies%s. %s Layover tries again by itself. %s", topic, why, runsStay, describe)
 	case runsUnread:
 		return t.unreadText()
+	case runsOrphans:
+		return t.orphansText()
 	case "unknown":
 		return fmt.Sprintf("Nobody knows yet whether the runs topic %s can be used%s. %s", t.Name, why, runsStay)
 	case "missing":

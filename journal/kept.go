@@ -24,6 +24,12 @@ type kept struct {
 	likeSaid bool            // there was an answer about those since the topic was missed
 	misses   int             // answers in a row that did not know the topic
 
+	// ingressHas is how many partitions the ingress topic has, and ingressTold that brokers said so. Unlike wanted it is 0
+	// also where nobody may look.
+	ingressHas  int32
+	ingressTold bool
+	orphaned    orphaned
+
 	making, growing, using refusal
 
 	configured time.Time // when the configuration is read again
@@ -127,7 +133,7 @@ func (t *kept) shown() Topic {
 	default:
 		s = unknown
 	}
-	return Topic{Name: t.name, State: string(s), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err}
+	return Topic{Name: t.name, State: string(s), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err, Orphans: t.orphans()}
 }
 
 // complaint returns the first fault that an operator should mend, "" for none.
