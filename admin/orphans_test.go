@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"layover/purgatory"
 )
 
 // TestTheRemedyForOrphansHasTheirNumber: the command adds the partitions up to the last one that has a copy.
@@ -15,6 +17,37 @@ func TestTheRemedyForOrphansHasTheirNumber(t *testing.T) {
 	if len(sick) != 1 || sick[0].Kind != SickRuns || sick[0].Reason != runsOrphans || !sick[0].Since.Equal(since) ||
 		!strings.HasSuffix(sick[0].Text, kafkaTopics+"--alter --topic delayed --partitions 7") {
 		t.Errorf("%+v", sick)
+	}
+}
+
+// TestTheRemedyForAnotherNameIsTheSetting, and not to look at brokers, which are well.
+func TestTheRemedyForAnotherNameIsTheSetting(t *testing.T) {
+	for _, elsewhere := range []bool{true, false} {
+		s := ordinary(time.Now())
+		*runsOf(&s, 1) = purgatory.RunsView{TopicPartition: runsOf(&s, 1).TopicPartition, Holds: true}
+		s.Runs.Topics[0].Unread, s.Runs.Topics[0].Elsewhere = "records wait in the topic former, set it back", elsewhere
+		sick := look(s, time.Now()).sick
+		if len(sick) != 1 || sick[0].Reason != runsOpening || !strings.Contains(sick[0].Text, "set it back.") {
+			t.Fatalf("%+v", sick)
+		}
+		if looks := strings.Contains(sick[0].Text, "--describe"); looks == elsewhere || strings.HasSuffix(sick[0].Text, "The setting needs a restart.") != elsewhere {
+			t.Errorf("elsewhere: %v: %s", elsewhere, sick[0].Text)
+		}
+	}
+}
+
+// TestWhatMayNotBeReadIsLate: without Write alone what was moved is delivered.
+func TestWhatMayNotBeReadIsLate(t *testing.T) {
+	const late, delivered = "What was moved before is late once it is due.", "What was moved before is delivered all the same."
+	for _, unreadable := range []bool{true, false} {
+		s := ordinary(time.Now())
+		s.Pauses = []Pause{{Reason: PauseBytes}}
+		r := &s.Runs.Topics[0]
+		r.State, r.Warning, r.Unreadable = "forbidden", "allow it", unreadable
+		sick := look(s, time.Now()).sick
+		if len(sick) != 1 || strings.Contains(sick[0].Text, late) != unreadable || strings.Contains(sick[0].Text, delivered) == unreadable {
+			t.Errorf("unreadable: %v: %+v", unreadable, sick)
+		}
 	}
 }
 

@@ -206,8 +206,12 @@ func (t runsHealth) short(reason string) string {
 	return fmt.Sprintf("runs topic %s is %s", t.Name, strings.ReplaceAll(reason, "_", " "))
 }
 
-// runsStay says what becomes of records while nothing is moved.
-const runsStay = "Records that are due far off stay in memory, and reading pauses once that is full. What was moved before is delivered all the same."
+// runsStay says what becomes of records while nothing is moved, and runsLate while nothing is read either.
+const (
+	stayInMemory = "Records that are due far off stay in memory, and reading pauses once that is full. "
+	runsStay     = stayInMemory + "What was moved before is delivered all the same."
+	runsLate     = stayInMemory + "What was moved before is late once it is due."
+)
 
 // text describes why nothing is moved, what becomes of records, and the remedy; "" where
 // nothing is wrong.
@@ -220,7 +224,11 @@ func (t runsHealth) text(reason string) string {
 	if why = strings.TrimSuffix(why, "."); why != "" {
 		why = ": " + why
 	}
-	rights := " " + runsStay + " The rights that it needs, and the command that makes it, are in docs/runs.md."
+	stay := runsStay
+	if t.Unreadable {
+		stay = runsLate
+	}
+	rights := " " + stay + " The rights that it needs, and the command that makes it, are in docs/runs.md."
 	describe := fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync, and its brokers room on their disks: %s--describe --topic %s", kafkaTopics, t.Name)
 	switch reason {
 	case "":
@@ -237,8 +245,12 @@ func (t runsHealth) text(reason string) string {
 			"So many runs mean that memory holds too little for the load: raise LAYOVER_MAX_PARKED_BYTES, or run more instances.",
 			topic, partitionsOf(t.waits.full), runsStay)
 	case runsOpening:
-		return fmt.Sprintf("What waits in %s of the runs topic %s is not known yet%s. Nothing of these is moved, and what waits there is late once it is due. "+
-			"Layover asks again by itself. %s", partitionsOf(t.waits.opening), t.Name, why, describe)
+		remedy := "Layover asks again by itself. " + describe
+		if t.Elsewhere { // the reason has the remedy, and brokers are well
+			remedy = "The setting needs a restart."
+		}
+		return fmt.Sprintf("What waits in %s of the runs topic %s is not known yet%s. Nothing of these is moved, and what waits there is late once it is due. %s",
+			partitionsOf(t.waits.opening), t.Name, why, remedy)
 	case runsFailing:
 		return fmt.Sprintf("%s takes no copies%s. %s Layover tries again by itself. %s", topic, why, runsStay, describe)
 	case runsUnread:

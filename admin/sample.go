@@ -144,6 +144,9 @@ type RunsTopic struct {
 
 	RefusedSince, UnreadSince time.Time
 
+	Elsewhere  bool // Unread is that copies wait in a topic of another name
+	Unreadable bool // the right to read it is missing
+
 	There   bool // it exists
 	Orphans Orphans
 }

@@ -49,6 +49,9 @@ func TestCopiesThatNobodyIsAssignedAreSick(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Until(time.Minute, "nothing is sick", func() bool { return len(in.sick()) == 0 })
+		if said := in.said("offset says nothing of runs", "of a topic that was made again"); len(said) == 0 {
+			t.Error("nothing says why copies may come twice")
+		}
 		time.Sleep(6*time.Hour + time.Minute)
 		w.arrived(copied, 0)
 		in.stop()

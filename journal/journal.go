@@ -116,6 +116,7 @@ type Topic struct {
 	Partitions int32
 	Warning    string  // the fault that an operator should mend, "" for none
 	Error      string  // the last error
+	Unreadable bool    // the right to describe or to read it is missing
 	Orphans    Orphans // of a runs topic alone
 }
 

@@ -31,6 +31,7 @@ type kept struct {
 	orphaned    orphaned
 
 	making, growing, using refusal
+	unreadable             bool // a right is missing without which nobody reads it
 
 	configured time.Time // when the configuration is read again
 	read       bool      // it was read since the topic was found
@@ -133,7 +134,7 @@ func (t *kept) shown() Topic {
 	default:
 		s = unknown
 	}
-	return Topic{Name: t.name, State: string(s), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err, Orphans: t.orphans()}
+	return Topic{Name: t.name, State: string(s), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err, Unreadable: t.unreadable, Orphans: t.orphans()}
 }
 
 // complaint returns the first fault that an operator should mend, "" for none.

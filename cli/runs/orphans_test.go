@@ -13,6 +13,15 @@ func orphans(t *testing.T) *fixture {
 	return w
 }
 
+// TestAnotherNameForTheRunsTopicIsSaid: brokers have answered, and say where the copies wait.
+func TestAnotherNameForTheRunsTopicIsSaid(t *testing.T) {
+	w := newFixture(t)
+	w.member(0, 0xa1).move(days(1, 2, 3)...).list().commit()
+	w.CreateTopic("far."+group+"."+ingress, 3, nil)
+	w.fails(w.do("show", "LAYOVER_RUNS_TOPIC=far.{group}.{ingress}"), "layover runs: delayed/0: its runs: records wait in the topic delayed.layover-delayed.runs, "+
+		"and LAYOVER_RUNS_TOPIC says another one: set it back, and change it when layover runs show says that nothing waits there\n")
+}
+
 // TestCopiesThatNobodyIsAssignedWait: no downgrade is safe, whether the ingress topic has fewer partitions or is gone.
 func TestCopiesThatNobodyIsAssignedWait(t *testing.T) {
 	const wait = "  2 copies wait: 328 bytes in 1 run of 1 writer, due from 2040-01-03T00:00:00.000Z to 2040-01-04T00:00:00.000Z\n"
