@@ -78,6 +78,14 @@ func TestWhyNothingIsMoved(t *testing.T) {
 		"brokers are just back": {func(s *Sample) {
 			s.Kafka.Since, runsOf(s, 1).GapSinceMs = time.Now().Add(-50*time.Second), ago(time.Hour)
 		}, "", false, false, ""},
+		"partitions that ingress does not have": {func(s *Sample) {
+			topic(s).Orphans = Orphans{Asked: true, Ingress: 4, Partitions: []int32{4, 6}, Records: 7000, Since: time.Now()}
+		}, "", false, true, "runs topic delayed.layover-orders.runs has up to 7,000 copies in partitions 4, 6, and its ingress topic delayed has 4 partitions. So no " +
+			"instance is assigned what waits there, and it is not delivered, due or not."},
+		"what to do about these": {func(s *Sample) {
+			topic(s).Orphans = Orphans{Asked: true, Ingress: 1, Partitions: []int32{2}, Records: 1, Since: time.Now()}
+		}, "", false, true, "up to 1 copy in partition 2, and its ingress topic delayed has 1 partition."},
+		"such partitions are empty":     {func(s *Sample) { topic(s).Orphans = Orphans{Asked: true, Ingress: 4} }, "", false, false, ""},
 		"copies are due and being read": {func(s *Sample) { runsOf(s, 3).Overdue = 1 }, "", false, false, ""},
 		"the ingress topic is gone": {func(s *Sample) {
 			topic(s).State, topic(s).Warning, s.Kafka.Unusable = "missing", "x", []string{"delayed"}

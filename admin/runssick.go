@@ -18,6 +18,7 @@ const (
 	runsOpening = "opening"      // of a partition nobody knows yet what waits
 	runsFailing = "failing"      // copies are refused, or not answered
 	runsUnread  = "unread"       // copies are due and cannot be read, or a gap cannot: see gaps
+	runsOrphans = "orphans"      // copies are in partitions that the ingress topic does not have
 )
 
 // gapLong is how long nothing of a gap may be read before it is sick. A visit that waits for its turn, and fails, takes
@@ -85,7 +86,7 @@ func (t *RunsTopic) fault() string {
 }
 
 // sickRuns: a runs topic that takes nothing is no matter while memory has room. One whose copies
-// are not read in time is, and one of which nobody can tell what is due.
+// are not read in time is, and one of which nobody can tell what is due. So is one with copies that nobody is assigned.
 func (v *view) sickRuns() (out []Sickness) {
 	for i := range v.Runs.Topics {
 		t := v.health(&v.Runs.Topics[i])
@@ -98,6 +99,8 @@ func (v *view) sickRuns() (out []Sickness) {
 			reason = runsUnread
 		case t.isClosed():
 			reason = runsOpening
+		case t.hasOrphans():
+			reason = runsOrphans
 		case reason == "" || reason == runsOff || !v.presses() || t.passes(reason):
 			continue
 		}
@@ -155,6 +158,8 @@ func (t runsHealth) since(reason string) instant {
 		return instant{t.v.Runs.JoiningSince}
 	case runsFull:
 		return millis(t.waits.fullSinceMs)
+	case runsOrphans:
+		return instant{t.Orphans.Since}
 	}
 	return instant{}
 }
@@ -195,12 +200,18 @@ func (t runsHealth) short(reason string) string {
 		return fmt.Sprintf("runs topic %s has too many runs", t.Name)
 	case runsOpening:
 		return fmt.Sprintf("what waits in runs topic %s is not known", t.Name)
+	case runsOrphans:
+		return fmt.Sprintf("copies in %s are delivered by nobody, as %s has too few partitions", t.Name, t.Ingress)
 	}
 	return fmt.Sprintf("runs topic %s is %s", t.Name, strings.ReplaceAll(reason, "_", " "))
 }
 
-// runsStay says what becomes of records while nothing is moved.
-const runsStay = "Records that are due far off stay in memory, and reading pauses once that is full. What was moved before is delivered all the same."
+// runsStay says what becomes of records while nothing is moved, and runsLate while nothing is read either.
+const (
+	stayInMemory = "Records that are due far off stay in memory, and reading pauses once that is full. "
+	runsStay     = stayInMemory + "What was moved before is delivered all the same."
+	runsLate     = stayInMemory + "What was moved before is late once it is due."
+)
 
 // text describes why nothing is moved, what becomes of records, and the remedy; "" where
 // nothing is wrong.
@@ -213,7 +224,11 @@ func (t runsHealth) text(reason string) string {
 	if why = strings.TrimSuffix(why, "."); why != "" {
 		why = ": " + why
 	}
-	rights := " " + runsStay + " The rights that it needs, and the command that makes it, are in docs/runs.md."
+	stay := runsStay
+	if t.Unreadable {
+		stay = runsLate
+	}
+	rights := " " + stay + " The rights that it needs, and the command that makes it, are in docs/runs.md."
 	describe := fmt.Sprintf("See whether its partitions have leaders and enough replicas in sync, and its brokers room on their disks: %s--describe --topic %s", kafkaTopics, t.Name)
 	switch reason {
 	case "":
@@ -230,12 +245,18 @@ func (t runsHealth) text(reason string) string {
 			"So many runs mean that memory holds too little for the load: raise LAYOVER_MAX_PARKED_BYTES, or run more instances.",
 			topic, partitionsOf(t.waits.full), runsStay)
 	case runsOpening:
-		return fmt.Sprintf("What waits in %s of the runs topic %s is not known yet%s. Nothing of these is moved, and what waits there is late once it is due. "+
-			"Layover asks again by itself. %s", partitionsOf(t.waits.opening), t.Name, why, describe)
+		remedy := "Layover asks again by itself. " + describe
+		if t.Elsewhere { // the reason has the remedy, and brokers are well
+			remedy = "The setting needs a restart."
+		}
+		return fmt.Sprintf("What waits in %s of the runs topic %s is not known yet%s. Nothing of these is moved, and what waits there is late once it is due. %s",
+			partitionsOf(t.waits.opening), t.Name, why, remedy)
 	case runsFailing:
 		return fmt.Sprintf("%s takes no copies%s. %s Layover tries again by itself. %s", topic, why, runsStay, describe)
 	case runsUnread:
 		return t.unreadText()
+	case runsOrphans:
+		return t.orphansText()
 	case "unknown":
 		return fmt.Sprintf("Nobody knows yet whether the runs topic %s can be used%s. %s", t.Name, why, runsStay)
 	case "missing":

@@ -143,6 +143,21 @@ type RunsTopic struct {
 	Unread        string // why copies are not read at the moment, "" if they are
 
 	RefusedSince, UnreadSince time.Time
+
+	Elsewhere  bool // Unread is that copies wait in a topic of another name
+	Unreadable bool // the right to read it is missing
+
+	There   bool // it exists
+	Orphans Orphans
+}
+
+// Orphans are the partitions of a runs topic that its ingress topic does not have. Nobody is assigned them.
+type Orphans struct {
+	Asked      bool      // what is in them, and how many partitions the ingress topic has
+	Ingress    int32     // partitions of the ingress topic; 0: it does not exist, or may not be looked at
+	Partitions []int32   // those with records, in order
+	Records    int64     // in them. Copies that wait are at most so many.
+	Since      time.Time // when the first record was found
 }
 
 // The States of a journal that can be written to, and of one that is not wanted.

@@ -264,7 +264,7 @@ func TestTheDocumentHasEveryKindOfSickness(t *testing.T) {
 	}
 	for _, reason := range []string{
 		"unreachable", "missing", "forbidden", "mismatched", "rejecting", "refused", "not_joined", "lease", "no_leader", "open_transaction", "failing", "misconfigured", "illegal_name",
-		"unknown", runsOlder, runsJoining, runsFull, runsOpening, runsFailing, runsUnread,
+		"unknown", runsOlder, runsJoining, runsFull, runsOpening, runsFailing, runsUnread, runsOrphans,
 		string(consumer.NotBegun), string(consumer.NoOffset), string(consumer.Truncated), string(consumer.Unreadable), string(consumer.Halted),
 	} {
 		if !strings.Contains(table, "`"+reason+"`") {

@@ -57,19 +57,28 @@ func groupText(g *Sickness) string {
 
 func (v *view) ingressText(t TopicState) string {
 	if t.State == "forbidden" {
-		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered, and other ingress "+
-			"topics are not affected. Allow Read, Describe and DescribeConfigs on topic %s, and Layover reads on within seconds: %s--topic %s --operation Read "+
-			"--operation Describe --operation DescribeConfigs", t.Name, t.Name, v.Settings.grant(), t.Name)
+		return fmt.Sprintf("Kafka does not let Layover read the ingress topic %s. Records that were read are still delivered until the next rejoin or "+
+			"restart, and other ingress topics are not affected.%s Allow Read, Describe and DescribeConfigs on topic %s, and Layover reads on within "+
+			"seconds: %s--topic %s --operation Read --operation Describe --operation DescribeConfigs",
+			t.Name, v.copiesOf(t.Name, "may be read"), t.Name, v.Settings.grant(), t.Name)
 	}
+	copies := v.copiesOf(t.Name, "is made again")
 	if n := v.parts.inMemoryOf(t.Name); n > 0 {
+		then := "none waits, in no instance, make it again or take it out of LAYOVER_INGRESS_TOPICS"
+		if copies != "" {
+			then = "none waits in memory, in no instance, make it again"
+		}
 		return fmt.Sprintf("The ingress topic %s does not exist. Nothing more of it is read, and other ingress topics are not affected. %s in memory, "+
-			"and delivery goes on at the deadlines. Those that still wait are lost if it is made again now, or this process is restarted. "+
-			"Once none waits, in no instance, make it again or take it out of LAYOVER_INGRESS_TOPICS.",
-			t.Name, countedLong(n, "record of it still waits", "records of it still wait"))
+			"and delivery goes on at the deadlines. Those that still wait are lost if it is made again now, or this process is restarted.%s "+
+			"Once %s.",
+			t.Name, countedLong(n, "record of it still waits", "records of it still wait"), copies, then)
 	}
-	return fmt.Sprintf("The ingress topic %s does not exist. Nothing of it is read, and other ingress topics are not affected. Correct "+
-		"LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds: %s--create --topic %s %s",
-		t.Name, kafkaTopics, t.Name, v.Settings.IngressFlags[t.Name])
+	way := "Correct LAYOVER_INGRESS_TOPICS and restart, or make the topic, which is read within seconds"
+	if copies != "" {
+		way = "Once no instance has records of it in memory, make the topic, which is read within seconds, and they are delivered"
+	}
+	return fmt.Sprintf("The ingress topic %s does not exist. Nothing of it is read, and other ingress topics are not affected.%s %s: %s--create --topic %s %s",
+		t.Name, copies, way, kafkaTopics, t.Name, v.Settings.IngressFlags[t.Name])
 }
 
 // inMemoryOf returns how many records of an ingress topic wait in memory, or are in flight.

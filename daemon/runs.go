@@ -88,7 +88,7 @@ func (d *Daemon) runsSample(topics map[string]journal.Topic) admin.Runs {
 		t, trouble := topics[ingress], troubles[ingress]
 		r.Topics = append(r.Topics, admin.RunsTopic{Ingress: ingress, Name: t.Name, State: t.State, Warning: t.Warning, Err: t.Error,
 			Off: d.runsOff(ingress), Refused: trouble.Moving, Unread: trouble.Reading,
-			RefusedSince: trouble.MovingSince, UnreadSince: trouble.ReadingSince})
+			RefusedSince: trouble.MovingSince, UnreadSince: trouble.ReadingSince, Elsewhere: trouble.Elsewhere, Unreadable: t.Unreadable, There: t.Partitions > 0, Orphans: admin.Orphans(t.Orphans)})
 	}
 	return r
 }

@@ -112,7 +112,8 @@ func (d *Daemon) adminSettings() admin.Settings {
 	had, most := make(map[string]int32), int32(1) // partitions of the ingress topics, also of one that is deleted
 	for _, t := range c.IngressTopics {
 		topic := d.watcher.Lookup(t)
-		s.Retention[t], had[t], most = topic.Retention, topic.Partitions, max(most, topic.Partitions)
+		s.Retention[t], most = topic.Retention, max(most, topic.Partitions)
+		had[t] = max(topic.Partitions, d.journal.Runs(t).Partitions) // of which each holds copies
 	}
 	for _, t := range c.IngressTopics {
 		s.IngressFlags[t] = needs.IngressFlags(c.MaxDelay, c.HasRuns(t), cmp.Or(had[t], most))

@@ -114,8 +114,10 @@ type Topic struct {
 	State      string // unknown, usable, refused, missing, forbidden, illegal name, off
 	TopicID    offsets.TopicID
 	Partitions int32
-	Warning    string // the fault that an operator should mend, "" for none
-	Error      string // the last error
+	Warning    string  // the fault that an operator should mend, "" for none
+	Error      string  // the last error
+	Unreadable bool    // the right to describe or to read it is missing
+	Orphans    Orphans // of a runs topic alone
 }
 
 // View is the state of the topics for metrics and status.

@@ -60,8 +60,11 @@ func (t *kept) follow(rt *kmsg.MetadataResponseTopic) {
 	case rt.ErrorCode == 0 && len(rt.Partitions) > 0:
 		first := slices.MinFunc(rt.Partitions, func(a, b kmsg.MetadataResponseTopicPartition) int { return int(a.Partition - b.Partition) })
 		t.wanted, t.replicas = int32(len(rt.Partitions)), int16(max(len(first.Replicas), 1))
+		t.ingressHas, t.ingressTold = t.wanted, true
 	case rt.ErrorCode == kerr.UnknownTopicOrPartition.Code:
-		t.wanted = 0
+		t.wanted, t.ingressHas, t.ingressTold = 0, 0, true
+	case rt.ErrorCode == kerr.TopicAuthorizationFailed.Code:
+		t.ingressHas, t.ingressTold = 0, true
 	}
 }
 
@@ -88,9 +91,9 @@ func (k *keeper) note(t *kept, rt *kmsg.MetadataResponseTopic) {
 			t.forget()
 		}
 		t.state, t.id, t.partitions = missing, offsets.TopicID{}, 0
-		t.warning, t.using.text = "", ""
+		t.warning, t.using.text, t.unreadable = "", "", false
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
-		t.state = forbidden
+		t.state, t.unreadable = forbidden, true
 		k.refuse(t, "Describe", err, now)
 	case err != nil:
 		t.err = err.Error()
@@ -110,6 +113,7 @@ func (k *keeper) found(t *kept, rt *kmsg.MetadataResponseTopic, now time.Time) {
 		t.making = refusal{}
 	}
 	t.id, t.partitions, t.misses, t.err = rt.TopicID, int32(len(rt.Partitions)), 0, ""
+	t.unreadable = right{"Read", kmsg.ACLOperationRead}.missing(rt.AuthorizedOperations)
 	for _, r := range t.kind.uses {
 		if r.missing(rt.AuthorizedOperations) {
 			t.state = forbidden

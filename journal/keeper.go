@@ -33,6 +33,7 @@ const (
 //	               grow       those with fewer partitions than their ingress topic
 //	every minute   configure  settings: of topics, and of ingress topics that they follow
 //	               look       whether others have records in them
+//	               orphans    what is in partitions of runs topics that ingress topics do not have
 //	after a change tell       what a topic's users hear
 //
 // Its other methods may be called from any goroutine.
@@ -90,6 +91,7 @@ func (k *keeper) run(ctx context.Context, each func()) {
 				k.look(ctx, of)
 				k.tell(of)
 			}
+			k.findOrphans(ctx)
 		}
 		each()
 		cluster.Pause(ctx, askEvery)

@@ -24,7 +24,14 @@ type kept struct {
 	likeSaid bool            // there was an answer about those since the topic was missed
 	misses   int             // answers in a row that did not know the topic
 
+	// ingressHas is how many partitions the ingress topic has, and ingressTold that brokers said so. Unlike wanted it is 0
+	// also where nobody may look.
+	ingressHas  int32
+	ingressTold bool
+	orphaned    orphaned
+
 	making, growing, using refusal
+	unreadable             bool // a right is missing without which nobody reads it
 
 	configured time.Time // when the configuration is read again
 	read       bool      // it was read since the topic was found
@@ -127,7 +134,7 @@ func (t *kept) shown() Topic {
 	default:
 		s = unknown
 	}
-	return Topic{Name: t.name, State: string(s), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err}
+	return Topic{Name: t.name, State: string(s), TopicID: t.id, Partitions: t.partitions, Warning: t.complaint(), Error: t.err, Unreadable: t.unreadable, Orphans: t.orphans()}
 }
 
 // complaint returns the first fault that an operator should mend, "" for none.

@@ -70,6 +70,13 @@ func TestARunsTopicIsReadAndWritten(t *testing.T) {
 		if got := j.Runs(ingress).Usable; got != (c.lacks == "") || c.lacks != "" && !strings.Contains(logs.String(), "allow "+c.lacks+" on topic "+runsName) {
 			t.Errorf("%s: usable %v, log %s", what, got, logs.String())
 		}
+		if got := j.View().Runs[ingress].Unreadable; got != (c.lacks == "Read") {
+			t.Errorf("%s: unreadable %v", what, got)
+		}
+		rt.ErrorCode = kerr.TopicAuthorizationFailed.Code
+		if j.keeper.note(topic, &rt); !j.View().Runs[ingress].Unreadable {
+			t.Errorf("%s, and then no Describe: it can be read", what)
+		}
 	}
 }
 

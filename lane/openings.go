@@ -133,7 +133,7 @@ func (o *openings) opened(a offsets.Assignment, found *far.Opening) {
 	index, lost := far.Open(found)
 	x.topic = found.TopicID
 	if _, left := o.core.Runs().LeftEpoch(a); !left && x.said.IsZero() && index.Low() < found.Log.End {
-		o.cfg.Log.Warn("the group's offset says nothing of runs, as one that was set by hand: records that were moved from it on may come twice", "topic", a.Topic, "partition", a.Partition)
+		o.cfg.Log.Warn("the group's offset says nothing of runs, as one of a topic that was made again, or that was set by hand: records that were moved from it on may come twice", "topic", a.Topic, "partition", a.Partition)
 	}
 	o.core.Runs().Begin(a, found.TopicID, index, lost)
 	o.core.Runs().Usable(a.Topic, t.Usable && o.took)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -82,6 +83,9 @@ func (c *command) examine(ctx context.Context, p *partition, looked *copies.Look
 			f.lost = p.said.Known - p.said.Low
 		}
 		return f, nil
+	}
+	if errors.Is(looked.Err, copies.ErrElsewhere) { // which a broker's answer says
+		return nil, fmt.Errorf("its runs: %w", looked.Err)
 	}
 	if looked.Err != nil {
 		return nil, c.brokers.Explain(looked.Err, "its runs", "Describe on topic "+p.runs.Topic)

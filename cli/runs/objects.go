@@ -16,6 +16,7 @@ type partitionFacts struct {
 	Partition int32        `json:"partition"`
 	RunsTopic string       `json:"runs_topic"`
 	Exists    bool         `json:"exists"` // the runs topic has such a partition
+	Orphan    bool         `json:"orphan"` // the ingress topic does not
 	LogStart  int64        `json:"log_start"`
 	LogEnd    int64        `json:"log_end"`
 	Committed *int64       `json:"committed"` // nil: none
@@ -60,7 +61,7 @@ type commitFacts struct {
 
 func (p *partition) facts(f *findings) partitionFacts {
 	facts := partitionFacts{
-		Type: "partition", Topic: p.Topic, Partition: p.Partition, RunsTopic: p.runs.Topic, Exists: f.absent == nil,
+		Type: "partition", Topic: p.Topic, Partition: p.Partition, RunsTopic: p.runs.Topic, Exists: f.absent == nil, Orphan: p.orphan,
 		LogStart: f.log.Start, LogEnd: f.log.End, Said: p.commitFacts(),
 		Exact: f.exact, Copies: f.copies, Bytes: f.bytes, Runs: len(f.runs), Writers: f.writers(),
 		Within: withinFacts{f.within[0], f.within[1], f.within[2]}, Finished: f.finished, Lost: f.lost,

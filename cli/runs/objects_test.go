@@ -19,11 +19,11 @@ func TestShowPrintsObjectsToMachines(t *testing.T) {
 	got := w.do("show -o json")
 	got.stdout = strings.ReplaceAll(got.stdout, fmt.Sprintf("%x", w.runsID()), "ID")
 	clitest.Objects(t, got.stdout)
-	const empty = `"runs_topic":"delayed.layover-delayed.runs","exists":true,"log_start":0,"log_end":0,"committed":null,"commit":null,` +
+	const empty = `"runs_topic":"delayed.layover-delayed.runs","exists":true,"orphan":false,"log_start":0,"log_end":0,"committed":null,"commit":null,` +
 		`"exact":true,"copies":0,"bytes":0,"runs":0,"writers":0,"due_within":{"1h":0,"1d":0,"7d":0},` +
 		`"finished":0,"lost":0,"foreign":0,"newer":0,"damaged":0,"strange":0,"hidden":0,"problems":[]}` + "\n"
 	w.is(got, `
-{"type":"partition","topic":"delayed","partition":0,"runs_topic":"delayed.layover-delayed.runs","exists":true,"log_start":0,"log_end":9,"committed":1,`+
+{"type":"partition","topic":"delayed","partition":0,"runs_topic":"delayed.layover-delayed.runs","exists":true,"orphan":false,"log_start":0,"log_end":9,"committed":1,`+
 		`"commit":{"topic_id":"ID","low":2,"known_end":7,"due_by":"2040-01-03T23:59:59.999Z","directory":6,"leader_epoch":0,"holds":true},`+
 		`"exact":false,"copies":5,"bytes":820,"runs":3,"writers":2,"earliest":"2040-01-03T00:00:00.000Z","latest":"2040-03-01T00:00:00.000Z","due_within":{"1h":0,"1d":0,"7d":0},`+
 		`"finished":4,"lost":0,"foreign":0,"newer":0,"damaged":0,"strange":0,"hidden":0,"problems":[]}

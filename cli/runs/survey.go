@@ -20,6 +20,8 @@ type partition struct {
 	offsets.TopicPartition // of the ingress topic
 	id                     offsets.Identity
 	runs                   offsets.TopicPartition // that of the runs topic
+	orphan                 bool                   // the ingress topic, which has only so many partitions, does not have it
+	ingressHas             int32
 
 	committed *offsets.Committed // nil: none
 	said      offsets.RunsState  // what the commit says of runs
@@ -34,7 +36,7 @@ func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Par
 func (c *command) survey(ctx context.Context) (parts []*partition, problems []error, err error) {
 	var names []string
 	for _, name := range c.ingress {
-		names = append(names, name, c.cfg.JournalName(name))
+		names = append(names, name, c.cfg.JournalName(name), c.cfg.RunsName(name))
 	}
 	clusterID, topics, err := c.brokers.Topics(ctx, names)
 	if err != nil {
@@ -52,9 +54,11 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 	for _, name := range c.ingress {
 		if err := c.present(name, topics); err != nil {
 			problems = append(problems, err)
-			continue
+			if !errors.Is(topics[name].Err, kerr.UnknownTopicOrPartition) {
+				continue
+			}
 		}
-		for n := range topics[name].Partitions {
+		for n := range c.partitions(name, topics) {
 			if c.partition >= 0 && n != c.partition {
 				continue
 			}
@@ -62,12 +66,19 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 				TopicPartition: offsets.TopicPartition{Topic: name, Partition: n},
 				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
 				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
+				orphan:         n >= topics[name].Partitions, ingressHas: topics[name].Partitions,
 			}
 			p.take(committed)
 			parts = append(parts, p)
 		}
 	}
 	return parts, problems, nil
+}
+
+// partitions returns how many partitions an ingress topic has, or its runs topic where that has more: copies may wait
+// there.
+func (c *command) partitions(name string, topics map[string]kafka.Topic) int32 {
+	return max(topics[name].Partitions, topics[c.cfg.RunsName(name)].Partitions)
 }
 
 // wholeGroup reports whether all partitions of the settings' topics are selected.
@@ -109,16 +120,30 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 // may not be read is an error: its finished copies would count as waiting.
 func (c *command) present(name string, topics map[string]kafka.Topic) error {
 	t, journal := topics[name], c.cfg.JournalName(name)
-	if err := c.brokers.Present(name, "ingress topic", kafka.MissingIngress(c.cfg, name), t.Err); err != nil {
+	mend := kafka.MissingIngress(c.cfg, name)
+	if runs := topics[c.cfg.RunsName(name)]; runs.Partitions > 0 {
+		mend = "it was deleted. While an instance runs, neither make it again nor restart the instance: records that wait in memory would be lost. " +
+			"layover doctor says what to do"
+	}
+	if err := c.brokers.Present(name, "ingress topic", mend, t.Err); err != nil {
 		return err
 	}
 	if err := topics[journal].Err; cluster.Denied(err) {
 		return c.brokers.Present(journal, "journal topic", "", err)
 	}
-	if c.partition >= t.Partitions {
-		return fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, t.Partitions-1)
+	if c.partition >= c.partitions(name, topics) {
+		return c.noPartition(name, t.Partitions, topics[c.cfg.RunsName(name)].Partitions)
 	}
 	return nil
+}
+
+// noPartition is the error of a selected partition that neither topic has.
+func (c *command) noPartition(name string, has, runs int32) error {
+	err := fmt.Errorf("--partition %d: ingress topic %q has the partitions 0 to %d", c.partition, name, has-1)
+	if runs > has {
+		err = fmt.Errorf("%w, and its runs topic 0 to %d", err, runs-1)
+	}
+	return err
 }
 
 // take takes the group's commit of the partition.

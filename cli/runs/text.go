@@ -25,6 +25,7 @@ func (p *partition) text(f *findings) string {
 	default:
 		fmt.Fprintf(&b, "%s: runs %s/%d, log start %d, end %d\n  %s\n", p, p.runs.Topic, p.Partition, f.log.Start, f.log.End, p.commit(f))
 		f.sayWaiting(line)
+		p.sayOrphan(f, line)
 	}
 	f.sayFaults(line)
 	return b.String()
@@ -46,6 +47,18 @@ func (f *findings) sayWaiting(line func(string, ...any)) {
 	}
 	if f.finished > 0 {
 		line("finished and not deleted: %s", process.Count(f.finished, "offset"))
+	}
+}
+
+// sayOrphan says that nobody is assigned what waits, and what to do.
+func (p *partition) sayOrphan(f *findings, line func(string, ...any)) {
+	switch {
+	case !p.orphan, f.copies == 0 && f.unread == nil:
+	case p.ingressHas == 0:
+		line("the ingress topic does not exist: after a rejoin or a restart nobody is assigned these, and they wait until it is made again")
+	default:
+		line("the ingress topic has %s: nobody is assigned these, and they wait until it has %d: kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --alter --topic %s --partitions %d",
+			partitions(int64(p.ingressHas)), p.Partition+1, p.Topic, p.Partition+1)
 	}
 }
 

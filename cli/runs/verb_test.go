@@ -91,7 +91,10 @@ func TestOneLineSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		want    string
 		shown   string // a part of stdout; "": there is nothing
 	}{
-		"no ingress topic": {func(w *fixture) { w.DeleteTopic(ingress) }, "show", `ingress topic "delayed" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS`, ""},
+		"no ingress topic": {func(w *fixture) { w.DeleteTopic(ingress) }, "show", `ingress topic "delayed" does not exist on broker: it was deleted. While an instance runs, neither make it again nor restart ` +
+			"the instance: records that wait in memory would be lost. layover doctor says what to do", "3 copies wait, in 1 partition"},
+		"no ingress topic, and no runs topic": {func(w *fixture) { w.DeleteTopic(ingress); w.DeleteTopic(runsTopic) }, "show",
+			`ingress topic "delayed" does not exist on broker: create it, or check LAYOVER_INGRESS_TOPICS`, ""},
 		"no topic of a name that the settings do not have": {func(*fixture) {}, "show --topic delayd", `ingress topic "delayd" does not exist on broker: check --topic; LAYOVER_INGRESS_TOPICS has delayed`, ""},
 		"a partition too many":                             {func(*fixture) {}, "show --partition 3", `--partition 3: ingress topic "delayed" has the partitions 0 to 2`, ""},
 		"no Describe on the ingress topic": {func(w *fixture) {

@@ -21,6 +21,7 @@ type verdict struct {
 	exact                           bool
 	latestMs                        int64
 	waiting, undeleted, held, blind int64 // partitions: with copies that wait, with others, that only the commit holds, not known
+	orphans                         int64 // of waiting: partitions that the ingress topic does not have
 }
 
 // add adds a partition.
@@ -33,10 +34,13 @@ func (v *verdict) add(p *partition, f *findings) {
 	switch {
 	case f.copies > 0:
 		v.waiting++
+		if p.orphan {
+			v.orphans++
+		}
 	case f.foreign+f.newer > 0:
 	case f.unread != nil || f.hidden() > 0 || p.unknown():
 		v.blind++
-	case f.finished > 0:
+	case f.finished > 0 && !p.orphan: // of which nobody deletes any, and no release reads them
 		v.undeleted++
 	case p.said.Holds:
 		v.held++
@@ -55,6 +59,7 @@ func (v *verdict) missing() (all []string) {
 		most = ""
 	}
 	add(v.waiting, "%s%s, in %s, the last one due at %s", most, waiting(v.copies), partitions(v.waiting), instant(v.latestMs))
+	add(v.orphans, "nobody is assigned %s of these, which the ingress topic does not have: it needs as many partitions as its runs topic", partitions(v.orphans))
 	add(v.undeleted, "finished copies are not deleted in %s", partitions(v.undeleted))
 	add(v.held, "the last commit still forbids it for %s", partitions(v.held))
 	add(v.newer, "copies of a newer release: %s", process.Grouped(v.newer))

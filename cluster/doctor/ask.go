@@ -63,7 +63,7 @@ func resolved(hosts []host) bool {
 
 // askMore asks the questions that need nothing but a broker that answers.
 func (a *asking) askMore(ctx context.Context) {
-	for _, question := range []func(context.Context){a.askConfigs, a.askCreation, a.askGroup, a.askLeft, a.askBroker, a.askClock} {
+	for _, question := range []func(context.Context){a.askConfigs, a.askCreation, a.askGroup, a.askLeft, a.askOrphans, a.askBroker, a.askClock} {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		question(ctx)
 		cancel()

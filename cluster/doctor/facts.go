@@ -29,7 +29,8 @@ type facts struct {
 	creatable  map[string]error // by journal or runs topic that is not there
 	group      group
 	left       left
-	ofGroups   values // of a broker: its settings of groups
+	orphans    map[string]*orphans // by runs topic
+	ofGroups   values              // of a broker: its settings of groups
 	clock      clock
 	instance   *Instance
 	instanceNo error // why none was asked, or answers

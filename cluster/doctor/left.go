@@ -141,12 +141,16 @@ func (f *facts) reads(name string) bool {
 		slices.ContainsFunc(f.group.members, func(m member) bool { return slices.Contains(m.topics, name) })
 }
 
-// leftTopics finds what nobody delivers: a topic was taken out of the settings while records waited.
+// leftTopics finds what nobody delivers: a topic was taken out of the settings while records waited, or one of them has
+// lost partitions.
 func leftTopics(f *facts) verdict {
+	var v verdicts
 	if f.left.err != nil {
-		return f.unknownBy(f.left.err, "offsets of group "+clean(f.settings.GroupID))
+		v = append(v, f.unknownBy(f.left.err, "offsets of group "+clean(f.settings.GroupID)))
+	} else {
+		v = append(v, okay("the group has no offsets of another topic with records that wait"))
 	}
-	v := verdicts{okay("the group has no offsets of another topic with records that wait")}
+	f.findOrphans(&v)
 	for _, t := range f.left.topics {
 		name := clean(t.name)
 		switch {

@@ -48,9 +48,7 @@ func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
 	case isMissing(t.err) && u.role == ingressTopic && f.had(u.topic) > 0:
 		had := f.had(u.topic)
-		v.add(Fail, fmt.Sprintf("while an instance runs, neither make %s again nor restart the instance: records that wait in its memory would be lost.\n"+
-			"Once /status of each instance says that none waits, take the topic out of LAYOVER_INGRESS_TOPICS, or make it again:\n%s", u.topic, f.createTopic(u, had)),
-			"%s %s does not exist any more: it had %s", u.role, u.topic, count(had, "partition"))
+		v.add(Fail, f.makeAgain(u, had), "%s %s does not exist any more: it had %s", u.role, u.topic, count(had, "partition"))
 	case isMissing(t.err):
 		found, fix := "", f.createTopic(u, partitions)
 		if nearest := f.nearest(u.topic, guesses); nearest != "" {
@@ -61,6 +59,18 @@ func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 	default:
 		v.add(Unknown, "", "%s %s: %s", u.role, u.topic, clean(t.err.Error()))
 	}
+}
+
+// makeAgain is what to do about an ingress topic that was deleted. One with copies in its runs topic stays in the settings:
+// without it nobody delivers them.
+func (f *facts) makeAgain(u use, had int) string {
+	then := "Once /status of each instance says that none waits, take the topic out of LAYOVER_INGRESS_TOPICS, or make it again:"
+	if copies := f.copiesOf(u.topic); copies != "" {
+		then = copies + ", which are delivered as long as no instance joins again or restarts, and after that once the topic is made again.\n" +
+			"Once /status of each instance says that no record of it waits in memory, make it again:"
+	}
+	return fmt.Sprintf("while an instance runs, neither make %s again nor restart the instance: records that wait in its memory would be lost.\n%s\n%s",
+		u.topic, then, f.createTopic(u, had))
 }
 
 // had is how many partitions an ingress topic had before it was deleted, at least; 0: nothing tells that it ever was.

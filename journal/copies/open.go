@@ -88,7 +88,7 @@ func (c *Copies) again(o *opening, err error) {
 	}
 	c.troubles.read(o.ask.TopicPartition, err, time.Now())
 	c.cfg.Log.Debug("runs of a partition are not known yet", "topic", o.at.Topic, "partition", o.at.Partition, "err", err)
-	if errors.Is(err, facts.ErrNewer) || errors.Is(err, facts.ErrTruncated) || errors.Is(err, errElsewhere) {
+	if errors.Is(err, facts.ErrNewer) || errors.Is(err, facts.ErrTruncated) || errors.Is(err, ErrElsewhere) {
 		c.say("closed "+o.at.Topic, func() {
 			c.cfg.Log.Error("runs of a partition cannot be begun with, and what waits there is not delivered", "topic", o.at.Topic, "partition", o.at.Partition, "err", err)
 		})
@@ -193,13 +193,14 @@ func (c *Copies) elsewhere(ctx context.Context, id offsets.TopicID) error {
 	case err != nil:
 		return fmt.Errorf("the runs topic that the commit names: %w", err)
 	case name != "":
-		return fmt.Errorf("%w %s, and LAYOVER_RUNS_TOPIC says another one: set it back, and change it when layover runs show says that nothing waits there", errElsewhere, name)
+		return fmt.Errorf("%w %s, and LAYOVER_RUNS_TOPIC says another one: set it back, and change it when layover runs show says that nothing waits there", ErrElsewhere, name)
 	}
 	return nil
 }
 
 var (
-	errElsewhere = errors.New("records wait in the topic")
+	// ErrElsewhere is that the commit names another runs topic than LAYOVER_RUNS_TOPIC. Its text has the remedy.
+	ErrElsewhere = errors.New("records wait in the topic")
 
 	errNobody  = errors.New("nobody waits for it")
 	errStale   = errors.New("the runs topic's log ends below what is known of it, in the same leader epoch: the leader does not know that there is another one")

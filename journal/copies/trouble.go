@@ -23,6 +23,7 @@ type Trouble struct {
 	Reading string // what waits there is not known, or not read
 
 	MovingSince, ReadingSince time.Time
+	Elsewhere                 bool // Reading is about the topic's name: brokers are well
 }
 
 // Troubles returns what is wrong with runs topics, by ingress topic. Of several partitions it is
@@ -47,6 +48,7 @@ type flight struct {
 type failure struct {
 	since, at time.Time // of the first, where nothing of its kind has succeeded in between, and of the last
 	text      string
+	elsewhere bool
 }
 
 func newTroubles() troubles {
@@ -94,7 +96,7 @@ func note(in map[offsets.TopicPartition]failure, tp offsets.TopicPartition, err 
 	if last, again := in[tp]; again && now.Sub(last.at) <= troubleFor {
 		since = last.since
 	}
-	in[tp] = failure{since, now, err.Error()}
+	in[tp] = failure{since, now, err.Error(), errors.Is(err, ErrElsewhere)}
 }
 
 // all returns the troubles of now, and forgets the failures that are over.
@@ -114,6 +116,7 @@ func (t *troubles) all(now time.Time) map[string]Trouble {
 	eachFailure(t.unread, now, func(tp offsets.TopicPartition, last *failure) {
 		is := out[tp.Topic]
 		is.Reading, is.ReadingSince = fmt.Sprintf("partition %d is not read: %s", tp.Partition, last.text), last.since
+		is.Elsewhere = last.elsewhere
 		out[tp.Topic] = is
 	})
 	return out

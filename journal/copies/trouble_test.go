@@ -2,6 +2,7 @@ package copies
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -42,6 +43,13 @@ func TestTroubleIsToldUntilItIsOver(t *testing.T) {
 	tr.read(of(3), errors.New("NOT_LEADER"), now)
 	tr.read(of(0), errors.New("no answer"), now)
 	want("two are not read", "partition 2 refuses copies: NOT_ENOUGH_REPLICAS", "partition 0 is not read: no answer")
+	if tr.all(now)["orders"].Elsewhere {
+		t.Error("what is not read waits elsewhere")
+	}
+	tr.read(of(0), fmt.Errorf("%w former", ErrElsewhere), now)
+	if !tr.all(now)["orders"].Elsewhere {
+		t.Error("what waits elsewhere is not read for another reason")
+	}
 	if other := tr.all(now)["invoices"]; other != (Trouble{}) {
 		t.Errorf("another topic has %+v", other)
 	}

@@ -1,0 +1,62 @@
+package runs
+
+import (
+	"strings"
+	"testing"
+)
+
+// orphans is a group whose ingress topic was made again with two partitions of three. Two copies wait in the third.
+func orphans(t *testing.T) *fixture {
+	w := newFixture(t)
+	w.member(2, 0xa1).move(days(1, 2, 3)...).list().finish(0).commit().delete()
+	w.DeleteTopic(ingress)
+	return w
+}
+
+// TestAnotherNameForTheRunsTopicIsSaid: brokers have answered, and say where the copies wait.
+func TestAnotherNameForTheRunsTopicIsSaid(t *testing.T) {
+	w := newFixture(t)
+	w.member(0, 0xa1).move(days(1, 2, 3)...).list().commit()
+	w.CreateTopic("far."+group+"."+ingress, 3, nil)
+	w.fails(w.do("show", "LAYOVER_RUNS_TOPIC=far.{group}.{ingress}"), "layover runs: delayed/0: its runs: records wait in the topic delayed.layover-delayed.runs, "+
+		"and LAYOVER_RUNS_TOPIC says another one: set it back, and change it when layover runs show says that nothing waits there\n")
+}
+
+// TestCopiesThatNobodyIsAssignedWait: no downgrade is safe, whether the ingress topic has fewer partitions or is gone.
+func TestCopiesThatNobodyIsAssignedWait(t *testing.T) {
+	const wait = "  2 copies wait: 328 bytes in 1 run of 1 writer, due from 2040-01-03T00:00:00.000Z to 2040-01-04T00:00:00.000Z\n"
+	w := orphans(t)
+	got := w.do("show")
+	for _, part := range []string{"delayed/2: runs delayed.layover-delayed.runs/2, log start 1, end 4\n", wait,
+		"  the ingress topic does not exist: after a rejoin or a restart nobody is assigned these, and they wait until it is made again\n", "A downgrade is not safe"} {
+		if got.code == 0 || !strings.Contains(got.stdout, part) {
+			t.Errorf("no ingress topic: %+v\nwant: %s", got, part)
+		}
+	}
+	if got := w.do("show --topic " + ingress + " --partition 2"); !strings.Contains(got.stdout, wait) {
+		t.Errorf("the topic by its name: %+v", got)
+	}
+	w.CreateTopic(ingress, 2, nil)
+	w.is(w.do("show"), `
+delayed/0: runs delayed.layover-delayed.runs/0 is empty, log end 0; commit: none
+delayed/1: runs delayed.layover-delayed.runs/1 is empty, log end 0; commit: none
+delayed/2: runs delayed.layover-delayed.runs/2, log start 1, end 4
+  commit: none
+`+wait+`  due within an hour: 0, a day: 0, a week: 0
+  finished and not deleted: 1 offset
+  the ingress topic has 2 partitions: nobody is assigned these, and they wait until it has 3: `+
+		`kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --alter --topic delayed --partitions 3
+A downgrade is not safe, to a release that knows no runs:
+  2 copies wait, in 1 partition, the last one due at 2040-01-04T00:00:00.000Z
+  nobody is assigned 1 partition of these, which the ingress topic does not have: it needs as many partitions as its runs topic
+`+off+" until 2040-01-04T00:00:00.000Z"+ask)
+	if got := w.do("show --partition 2 -o json"); got.code != 0 || !strings.Contains(got.stdout, `"partition":2,"runs_topic":"delayed.layover-delayed.runs","exists":true,"orphan":true,`) ||
+		!strings.Contains(got.stdout, `"downgrade_safe":false`) {
+		t.Errorf("%+v", got)
+	}
+	w.DeleteRecords(runsTopic, 2, 3)
+	if got := w.do("show"); !strings.HasSuffix(got.stdout, "  no copy waits\n  finished and not deleted: 1 offset\n"+safe) {
+		t.Errorf("a directory alone is left: %+v", got)
+	}
+	w.fails(w.do("show --partition 3"), "layover runs: --partition 3: ingress topic \"delayed\" has the partitions 0 to 1, and its runs topic 0 to 2\n")
+}
