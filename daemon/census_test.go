@@ -60,14 +60,12 @@ func (in *instance) count() (c census) {
 
 // reused are the structures that grow to the most that there ever was at once, and are used
 // again. They are tables of slots with their free lists, rings of queues, and scratch memory.
-// spoken is by names of settings and codes, and bounded as they are. kept is by topics that there are: a producing client
-// keeps them as well. remembered are the last of something, up to a
+// spoken is by names of settings and codes, and bounded as they are. remembered are the last of something, up to a
 // bound that another test holds.
 var (
 	reused = []string{".out.dir.list", ".out.dir.free", ".queue.buf", ".flights.list", ".flights.free", ".out.slots", ".parking.wheel.", ".core.store.chunks", ".core.store.free",
 		".decompressor.scratch", ".out.results", ".out.scratch", ".out.shares.oldest", knownTargets}
 	spoken     = []string{".core.out.stats.", ".drops.dead", ".loader.committed"} // the last by ingress partition
-	kept       = []string{".producer.first.told", ".producers[].first.told"}
 	remembered = []string{".core.handovers"}
 )
 
@@ -237,7 +235,7 @@ func TestNothingStaysBehind(t *testing.T) {
 			after = append(after, in.count())
 		}
 		for round, c := range after {
-			if more := more(before.sizes, c.sizes, slices.Concat(reused, spoken, kept, remembered)...); len(more) > 0 {
+			if more := more(before.sizes, c.sizes, slices.Concat(reused, spoken, remembered)...); len(more) > 0 {
 				t.Errorf("after round %d there is more of\n%s", round+1, strings.Join(more, "\n"))
 			}
 			if more := more(before.goroutines, c.goroutines, "kgo.(*broker"); len(more) > 0 {

@@ -34,14 +34,15 @@ const (
 // makeRuns makes what reads and writes the runs topics. One producer writes for all lanes. It
 // reads, too, where LAYOVER_RUNS is off: what was moved before is delivered.
 func (d *Daemon) makeRuns(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) error {
+	together := func(topic string) int32 {
+		if topic == "" {
+			return copies.BatchBytes // asked for once, to check the configuration
+		}
+		return min(copies.BatchBytes, d.journal.MaxBatch(topic))
+	}
+	told := producer.NewTold(together)
 	p, err := producer.New(producer.Config{
-		MaxBatchBytes: func(topic string) int32 {
-			if topic == "" {
-				return copies.BatchBytes // asked for once, to check the configuration
-			}
-			return min(copies.BatchBytes, d.journal.MaxBatch(topic))
-		},
-		MaxAloneBytes: d.journal.MaxBatch, Packer: d.packer,
+		MaxBatchBytes: told.Tell, MaxAloneBytes: d.journal.MaxBatch, Packer: d.packer,
 		MaxBuffered: runsBuffered + runsListed, Compression: d.compression(), Linger: runsLinger,
 		Options: func(suffix string) []kgo.Opt { return kafka("runs" + suffix) },
 	})
@@ -54,7 +55,7 @@ func (d *Daemon) makeRuns(s sizes, kafka func(string, ...kgo.Opt) []kgo.Opt) err
 		Produce: p.Deliver, Visits: s.visits, Log: d.log,
 		// A batch of ingress that is not compressed may be larger, and its copies are compressed.
 		Batch:    func(topic string) int { return max(s.decompress, int(d.journal.MaxBatch(topic))) },
-		Together: func(topic string) int { return int(p.Together(topic)) },
+		Together: func(topic string) int { return int(told.Together(topic)) },
 	})
 	return err
 }

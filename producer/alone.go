@@ -5,6 +5,7 @@ import (
 
 	"layover/offsets"
 
+	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -13,6 +14,10 @@ const (
 	// Brokers take 100 MiB by their default of socket.request.max.bytes, and some take less. A request that is larger is
 	// never answered, and sent again without end.
 	mostRequest = 16 << 20
+	// mostBatch is the most that a client joins in one batch, before compression. To a broker that it has not produced
+	// to it counts 31 bytes more for each record, of a former format. A batch that was made for the partition's former
+	// leader would be over mostRequest then, and never sent. It is so much less that MaxBuffered may be 1 << 16.
+	mostBatch = mostRequest - 2<<20
 	// besideRecord is more than a request takes beside its one record, with a topic's name and the client's id.
 	besideRecord = 64 << 10
 	// largestBatch is the limit of a client that leaves the judgement to the broker: kgo's upper bound for one batch.
@@ -121,7 +126,8 @@ func (p *Producer) largeClient(r *kgo.Record) (*kgo.Client, error) {
 func sizeOf(r *kgo.Record) (least, most int) {
 	least = len(r.Key) + len(r.Value)
 	for i := range r.Headers {
-		least += len(r.Headers[i].Key) + len(r.Headers[i].Value)
+		h := &r.Headers[i]
+		least += kbin.VarintLen(int32(len(h.Key))) + len(h.Key) + kbin.VarintLen(int32(len(h.Value))) + len(h.Value)
 	}
-	return least, least + 64 + 10*len(r.Headers)
+	return least, least + 64
 }

@@ -18,7 +18,7 @@ type Config struct {
 	// Compression are the codecs in order of preference; a broker that is too old for
 	// one gets the next. Records that are sent alone are packed by Packer.
 	Compression []kgo.CompressionCodec
-	// MaxBatchBytes returns a topic's max.message.bytes. It may change.
+	// MaxBatchBytes returns a topic's max.message.bytes.
 	MaxBatchBytes func(topic string) int32
 	// MaxAloneBytes is the same for a batch of one record that is sent alone; nil: MaxBatchBytes, which may be less.
 	MaxAloneBytes func(topic string) int32
@@ -35,12 +35,10 @@ type Config struct {
 // goroutine.
 type Producer struct {
 	cfg    Config
-	first  *joining                            // of joining
-	moved  atomic.Pointer[map[string]*joining] // topics that another client has; the map is never written
+	client *kgo.Client
 	closed atomic.Bool
 
-	mu      sync.Mutex // guards joining, large, waiting, stale, purged, and writes of moved and ended
-	joining []*joining // one, and those for topics whose limit has changed
+	mu sync.Mutex // guards large, waiting, stale, purged, and writes of ended
 	// large send one record a batch, packed until it fits, by suffix. A client
 	// compares its limit with the size before compression: a record that compresses well
 	// needs a client with a larger one. A record that fitted into the ingress topic is to
@@ -63,14 +61,15 @@ func New(cfg Config) (*Producer, error) {
 	}
 	p := &Producer{cfg: cfg, large: make(map[string]*kgo.Client), waiting: make(map[offsets.TopicPartition]turn), stale: make(map[staleTopic]bool), purged: make(map[staleTopic]int)}
 	p.ended.Store(&purges{Context: context.Background()})
-	p.moved.Store(&map[string]*joining{})
 	var err error
-	if p.first, err = p.newJoining(""); err != nil {
+	if p.client, err = newClient(cfg, "", kgo.ProducerBatchCompression(cfg.Compression...), kgo.ProducerBatchMaxBytesFn(p.limit), kgo.WithHooks(&stalePurger{producer: p})); err != nil {
 		return nil, err
 	}
-	p.joining = append(p.joining, p.first)
 	return p, nil
 }
+
+// limit returns how many bytes a batch of several records may take.
+func (p *Producer) limit(topic string) int32 { return min(p.cfg.MaxBatchBytes(topic), mostBatch) }
 
 func newClient(cfg Config, suffix string, opts ...kgo.Opt) (*kgo.Client, error) {
 	opts = append([]kgo.Opt{
@@ -94,7 +93,7 @@ func (p *Producer) Deliver(r *kgo.Record, alone bool, done func(*kgo.Record, err
 	if alone {
 		p.deliverAlone(r, done)
 	} else {
-		p.produce(p.joins(r.Topic).Client, r, done)
+		p.produce(p.client, r, done)
 	}
 }
 
@@ -106,11 +105,9 @@ func (p *Producer) produce(client *kgo.Client, r *kgo.Record, done func(*kgo.Rec
 
 // Refresh makes the clients ask for fresh metadata of the topics that they know.
 func (p *Producer) Refresh() {
+	p.client.ForceMetadataRefresh()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, j := range p.joining {
-		j.ForceMetadataRefresh()
-	}
 	for _, large := range p.large {
 		large.ForceMetadataRefresh()
 	}
@@ -121,10 +118,8 @@ func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed.Store(true)
 	p.mu.Unlock()
-	for _, j := range p.joining { // no more are made
-		j.Close()
-	}
-	for _, large := range p.large {
+	p.client.Close()
+	for _, large := range p.large { // no more are made
 		large.Close()
 	}
 	p.purging.Wait()

@@ -58,7 +58,6 @@ func (p *Producer) forget(s staleTopic, given *purges) {
 	p.purging.Add(1)
 	go func() { // ends by itself, or with the client: purging waits for a metadata update at most
 		defer p.purging.Done()
-		p.untell(s)
 		s.client.PurgeTopicsFromClient(s.topic)
 		n := p.forgotten(s)
 		timer := time.NewTimer(toldWithin)
