@@ -39,7 +39,11 @@ func (v *view) kafkaText(since time.Time) string {
 	if v.Kafka.Err != "" {
 		why = " (" + v.Kafka.Err + ")"
 	}
-	return "No broker has answered" + v.since(since) + why + ". Nothing is lost, and due records wait. Layover connects again by itself. " +
+	what := "No broker has answered" + v.since(since)
+	if v.Kafka.OthersAnswer {
+		what = "Brokers answer, and none has said" + v.since(since) + " which topics there are"
+	}
+	return what + why + ". Nothing is lost, and due records wait. Layover connects again by itself. " +
 		"Mend Kafka or the way to it, and see whether KAFKA_BROKERS, names and certificates are right: " +
 		"kafka-broker-api-versions.sh --bootstrap-server $KAFKA_BROKERS"
 }
