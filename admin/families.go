@@ -106,9 +106,13 @@ func waitingFamilies() []family {
 					out(float64(ms)/1000, topic)
 				}
 			}),
-		level("layover_overdue_records",
-			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, for their turn of LAYOVER_CATCHUP_RATE, in flight, or in runs and not read.",
-			func(v *view) float64 { return float64(v.total.overdue) }),
+		gauge("layover_overdue_records",
+			"Records whose deadline has passed and that are not acknowledged yet: waiting for their target, for their turn of LAYOVER_CATCHUP_RATE, in flight, or in runs and not read. No series while that is not known.",
+			nil, func(v *view, out emit) {
+				if v.knowsParked() {
+					out(float64(v.total.overdue))
+				}
+			}),
 		level("layover_oldest_overdue_timestamp_seconds",
 			"Earliest deadline of the overdue records that are first to go or in flight, and about that of those that wait for their turn, in seconds since 1970; 0 when none is overdue. A record without a deadline counts from when it was sent. As of at most a second ago.",
 			func(v *view) float64 { return float64(v.total.oldestOverdueMs) / 1000 }),

@@ -101,6 +101,18 @@ func TestMetricsAddUp(t *testing.T) {
 	}
 }
 
+// TestOverdueHasNoSeriesWhileItIsNotKnown, as /status has null.
+func TestOverdueHasNoSeriesWhileItIsNotKnown(t *testing.T) {
+	for name, s := range map[string]Sample{
+		"known":     {Started: time.Now(), Kafka: Kafka{Answering: true}, Group: Group{Joined: true}},
+		"not known": {Started: time.Now()},
+	} {
+		if value, there := scrape(t, s)["layover_overdue_records"]; there != (name == "known") || value != 0 {
+			t.Errorf("%s: %v (there: %v)", name, value, there)
+		}
+	}
+}
+
 func TestCountersAreThereFromTheStart(t *testing.T) {
 	got := scrape(t, Sample{Started: time.Now(), Settings: Settings{
 		Ingress: []string{"orders", "invoices"}, Targets: []string{"ready", "retry-*"}, DeadLetter: "dead", Reasons: []string{"no_target"},
@@ -145,7 +157,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		"layover_lost_to_retention_records_total", "layover_metadata_overflow_total", "layover_rebalances_total",
 		`layover_commits_total{outcome="ok"}`, `layover_commits_total{outcome="error"}`,
 		`layover_intake_paused{reason="bytes"}`, `layover_intake_paused{reason="dead_letter"}`, `layover_intake_paused{reason="target"}`,
-		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_intake_pause_bytes", "layover_next_due_timestamp_seconds", "layover_overdue_records",
+		"layover_parked_bytes", "layover_parked_bytes_limit", "layover_intake_pause_bytes", "layover_next_due_timestamp_seconds",
 		"layover_in_flight_records", "layover_last_delivery_timestamp_seconds", "layover_assigned_partitions",
 		"layover_runs_moved_records_total", "layover_runs_cleaned_records_total", "layover_runs_loaded_records_total", "layover_runs_moving_records", "layover_runs_visits_total",
 		"layover_runs_late_visits_total", "layover_runs_visit_duration_seconds_count", "layover_runs_horizon_seconds", "layover_runs_read_ahead_seconds", "layover_lost_from_runs_records_total",

@@ -137,6 +137,9 @@ func (v *view) silence() time.Duration {
 
 func (v *view) kafkaDown() string {
 	text := "Kafka has not answered for " + seconds(v.silence())
+	if v.Kafka.OthersAnswer {
+		text = "Kafka has not said for " + seconds(v.silence()) + " which topics there are"
+	}
 	if v.Kafka.Err != "" {
 		text += ": " + v.Kafka.Err
 	}

@@ -71,6 +71,14 @@ func TestOnceReadyAlwaysReady(t *testing.T) {
 					s.Group.Partitions = append(s.Group.Partitions, Assignment{Topic: "a", Partition: p, Stopped: "x", Reason: "not_begun"})
 				}
 			}, "degraded: partition a/0 is not read (not_begun); partition a/1 is not read (not_begun); partition a/2 is not read (not_begun) (and 2 more)"},
+		"Kafka is gone, and with it the partitions for which reading was paused": {func(s *Sample, now time.Time) {
+			silentFor(time.Second)(s, now)
+			s.Pauses, s.Group.Partitions, s.Lanes = []Pause{{Reason: PauseBytes}}, nil, nil
+		}, "degraded: Kafka has not answered for 1 s: connection refused"},
+		"Kafka does not say which topics there are": {func(s *Sample, now time.Time) {
+			silentFor(time.Second)(s, now)
+			s.Kafka.OthersAnswer = true
+		}, "degraded: Kafka has not said for 1 s which topics there are: connection refused"},
 		"Kafka goes down": {silentFor(time.Second), "degraded: Kafka has not answered for 1 s: connection refused"},
 		"Kafka never answered": {
 			func(s *Sample, now time.Time) { s.Started, s.Kafka = now.Add(-10*time.Second), Kafka{} },

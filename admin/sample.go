@@ -88,13 +88,15 @@ type Assignment struct {
 // Kafka is whether brokers answer.
 type Kafka struct {
 	Answering bool
-	Since     time.Time         // of Answering as it is; zero if no broker ever answered
-	Err       string            // the last error, "" if there is none
-	Missing   []string          // names of configured topics that do not exist
-	Faults    []string          // sentences about configured topics that cannot be used
-	Unusable  []string          // ingress topics that do not exist or may not be read
-	Topics    []TopicState      // topics of the settings that cannot be used
-	Warnings  map[string]string // by ingress topic
+	Since     time.Time // of Answering as it is; zero if no broker ever answered
+	// OthersAnswer: brokers answer other requests than that for the topics.
+	OthersAnswer bool
+	Err          string            // the last error, "" if there is none
+	Missing      []string          // names of configured topics that do not exist
+	Faults       []string          // sentences about configured topics that cannot be used
+	Unusable     []string          // ingress topics that do not exist or may not be read
+	Topics       []TopicState      // topics of the settings that cannot be used
+	Warnings     map[string]string // by ingress topic
 }
 
 // TopicState is a topic that cannot be used.

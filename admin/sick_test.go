@@ -82,6 +82,10 @@ func TestSickIsWhatDoesNotWorkAndNothingElse(t *testing.T) {
 			s.Lanes = holds(purgatory.HeldView{Target: "dead-letters", Label: "dead-letters", Verdict: purgatory.Rejecting, Detail: "INVALID_RECORD: x", Records: 3, SinceMs: ago(4).UnixMilli(),
 				Partitions: []purgatory.HeldPartition{{No: 7, Detail: "partition 7: NOT_ENOUGH_REPLICAS", SinceMs: ago(2).UnixMilli()}}})
 		}, []string{"dead_letter dead-letters -1 rejecting 4", "dead_letter dead-letters 7 unreachable 2"}, "refuses a record for its content (INVALID_RECORD: x)"},
+		"a target whose name has no room": {func(s *Sample) {
+			s.Lanes = holds(purgatory.HeldView{Target: "jobs", Label: "jobs", Verdict: purgatory.Missing, Detail: NoRoomForName + " the 9", Records: 3, SinceMs: ago(4).UnixMilli()})
+		}, []string{"target jobs -1 missing 4"}, "The target jobs is not known yet (headers choose more target names than the 9). 3 due records wait for it, and others are delivered. " +
+			"LAYOVER_TARGET_PATIENCE is used up: the oldest goes to the dead-letter topic. Layover asks about it as soon as there is room for its name."},
 		"a pause of which no lane says more": {func(s *Sample) { s.Pauses = []Pause{{PauseTarget, "ready"}} }, []string{"target ready -1 unreachable -"}, ""},
 		"a target in two lanes, and in Kafka's answer": {func(s *Sample) {
 			s.Kafka.Topics = []TopicState{{Name: "ready", State: "missing", Since: ago(9)}}

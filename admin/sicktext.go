@@ -39,7 +39,11 @@ func (v *view) kafkaText(since time.Time) string {
 	if v.Kafka.Err != "" {
 		why = " (" + v.Kafka.Err + ")"
 	}
-	return "No broker has answered" + v.since(since) + why + ". Nothing is lost, and due records wait. Layover connects again by itself. " +
+	what := "No broker has answered" + v.since(since)
+	if v.Kafka.OthersAnswer {
+		what = "Brokers answer, and none has said" + v.since(since) + " which topics there are"
+	}
+	return what + why + ". Nothing is lost, and due records wait. Layover connects again by itself. " +
 		"Mend Kafka or the way to it, and see whether KAFKA_BROKERS, names and certificates are right: " +
 		"kafka-broker-api-versions.sh --bootstrap-server $KAFKA_BROKERS"
 }
@@ -142,6 +146,9 @@ func targetNoun(k SickKey) string {
 	return noun + k.Name
 }
 
+// NoRoomForName begins the detail of a target that is not asked about, as there is no room for its name.
+const NoRoomForName = "headers choose more target names than"
+
 // targetFault is what is wrong with a target, or with another topic that is produced to, in words.
 type targetFault struct {
 	*ailing
@@ -157,6 +164,9 @@ func (f targetFault) text() string {
 	if what == "" {
 		what = "does not take records"
 	}
+	if f.noRoom() {
+		what = "is not known yet"
+	}
 	if f.detail != "" {
 		what += " (" + strings.TrimSuffix(f.detail, ".") + ")"
 	}
@@ -169,6 +179,9 @@ func (f targetFault) text() string {
 	}
 	return fmt.Sprintf("%s %s. %s %s", noun, what, f.rest(), f.wayOn())
 }
+
+// noRoom reports whether a target is not asked about. It may exist.
+func (f targetFault) noRoom() bool { return strings.HasPrefix(f.detail, NoRoomForName) }
 
 // rest describes the records that wait and the parts that go on.
 func (f targetFault) rest() string {
@@ -237,6 +250,9 @@ func (f targetFault) wayOn() string {
 	if f.glob {
 		return "/status names each such topic, with the command that makes or mends it, which Layover finds within seconds. Or correct the producer " +
 			"that names it, or narrow the glob in LAYOVER_TARGETS_ALLOWED."
+	}
+	if f.noRoom() {
+		return "Layover asks about it as soon as there is room for its name."
 	}
 	switch f.reason {
 	case "missing":

@@ -31,6 +31,9 @@ func look(s Sample, now time.Time) *view {
 // glance is a look without what is sick. A counter that no lane has is 0 there if set asks for it.
 func glance(s Sample, now time.Time, set Settings) *view {
 	v := &view{Sample: s, now: now, total: sum(s.Lanes, set), parts: join(s.Group.Partitions, s.Lanes)}
+	if len(v.parts) == 0 { // there is nothing whose reading could pause for memory
+		v.Pauses = slices.DeleteFunc(slices.Clone(v.Pauses), func(p Pause) bool { return p.Reason == PauseBytes })
+	}
 	v.lettersWait = v.deadLetterSick()
 	v.explainSilence()
 	return v

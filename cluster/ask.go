@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,11 +28,15 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 	}
 	w.mu.Unlock()
 	wasRefused := w.refused()
-	resp, err := Metadata(ctx, w.client, names, askTimeout, false)
+	began := time.Now()
+	resp, err := w.askTwice(ctx, names)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	w.asked, w.wasRefused = now, wasRefused
+	w.asked, w.wasRefused, w.othersAnswer = now, wasRefused, err != nil && w.answersSince(began)
+	if lately := cmp.Or(w.last, w.since); w.othersAnswer && now.Sub(lately) < patience { // the client asks another broker next
+		return nil
+	}
 	if silent := w.err != nil || w.last.IsZero(); silent == (err == nil) { // a start counts as silence
 		w.since = now
 	}
@@ -44,6 +49,22 @@ func (w *Watcher) askPinned(ctx context.Context) []Change {
 	w.last = now
 	w.brokers = len(resp.Brokers)
 	return w.note(resp, now)
+}
+
+// askTwice asks another broker where the first fails within the time of one question: the client goes through the
+// brokers and the addresses of the settings in turn, and one of them may be no broker.
+func (w *Watcher) askTwice(ctx context.Context, names []string) (resp *kmsg.MetadataResponse, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if resp, err = Metadata(ctx, w.client, names, askTimeout, false); err != nil && ctx.Err() == nil {
+		return Metadata(ctx, w.client, names, askTimeout, false)
+	}
+	return resp, err
+}
+
+// answersSince reports whether some broker has answered some client since an instant.
+func (w *Watcher) answersSince(at time.Time) bool {
+	return w.cfg.Heard != nil && !w.cfg.Heard().Before(at)
 }
 
 // askNames asks about some of the names that headers chose. After a failure each of them

@@ -25,6 +25,8 @@ type Config struct {
 	// Refused reports whether a broker refuses the connection, which has a line of its
 	// own; nil: none does.
 	Refused func() bool
+	// Heard returns when a broker last answered any client of the process; nil: it is not known.
+	Heard func() time.Time
 	// Quiet: somebody else judges and logs configurations. Health has the warnings all the same.
 	Quiet bool
 	// Changed is called with the changes of one answer, unless there are none.
@@ -43,6 +45,8 @@ const (
 	// maxAnswerGap is the longest time between two answers that counts as time in
 	// which brokers answered.
 	maxAnswerGap = 5 * time.Second
+	// patience is for how long no answer about topics is nothing, while brokers answer other requests.
+	patience = 30 * time.Second
 
 	// defaultMaxBatch is Kafka's default of max.message.bytes.
 	defaultMaxBatch = needs.DefaultMaxBytes
@@ -74,6 +78,8 @@ type Watcher struct {
 	beat         time.Time // of the loop's last turn
 	turns        int64     // of the loop
 	wasRefused   bool      // brokers refused when the last question was asked
+
+	othersAnswer bool // the last question had no answer, and other requests had some meanwhile
 }
 
 // New returns a watcher over a client of its own.
@@ -229,11 +235,13 @@ func (w *Watcher) Brokers() int {
 type Health struct {
 	Answering bool
 	Since     time.Time // of the present state
-	Err       string
-	Missing   []string          // configured topics that cannot be used, with the reason
-	Unusable  []Topic           // the same topics, by name
-	Warnings  map[string]string // by ingress topic
-	Names     Names
+	// OthersAnswer: the last question about topics had no answer, and other requests had some.
+	OthersAnswer bool
+	Err          string
+	Missing      []string          // configured topics that cannot be used, with the reason
+	Unusable     []Topic           // the same topics, by name
+	Warnings     map[string]string // by ingress topic
+	Names        Names
 }
 
 // Names counts the names chosen by headers. Refused is since when new ones find no room,
@@ -247,7 +255,7 @@ type Names struct {
 func (w *Watcher) Health() Health {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := Health{Answering: w.err == nil && !w.last.IsZero(), Since: w.since, Warnings: make(map[string]string),
+	h := Health{Answering: w.err == nil && !w.last.IsZero(), Since: w.since, OthersAnswer: w.othersAnswer, Warnings: make(map[string]string),
 		Names: Names{Known: len(w.names.known), Limit: w.names.limit, Refused: w.names.full}}
 	if w.err != nil {
 		h.Err = w.err.Error()

@@ -220,6 +220,6 @@ func retentionWarning(topic string, values map[string]string, maxDelay time.Dura
 	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s; set it: kafka-configs.sh --bootstrap-server ... --alter --entity-type topics --entity-name %s --add-config %s",
+	return fmt.Sprintf("%s; set it: kafka-configs.sh --bootstrap-server $KAFKA_BROKERS --alter --entity-type topics --entity-name %s --add-config %s",
 		strings.Join(found, "; "), topic, strings.Join(set, ","))
 }

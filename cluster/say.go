@@ -47,7 +47,11 @@ func (w *Watcher) say(now time.Time) {
 	var about, problem string // about is the same as long as it lasts: an error names another broker each time
 	switch missing := w.missing(w.unusable()); {
 	case w.err != nil:
-		about, problem = "no broker answers", fmt.Sprintf("no broker answers: %v", w.err)
+		about = "no broker answers"
+		if w.othersAnswer {
+			about = "no broker says which topics there are"
+		}
+		problem = fmt.Sprintf("%s: %v", about, w.err)
 	case len(missing) > 0:
 		problem = strings.Join(missing, ", ")
 		about = problem

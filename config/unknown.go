@@ -67,9 +67,9 @@ func nearestName(name string, known []string) string {
 	return nearest(word, known, withoutPrefix)
 }
 
-// Nearest returns the first name in known with the smallest edit distance to name. It
-// returns "" where more than half of the letters differ from each. The cost is the
-// product of the lengths, for each name in known.
+// Nearest returns the first name in known with the smallest edit distance to name, upper
+// and lower case being the same. It returns "" where more than half of the letters differ
+// from each. The cost is the product of the lengths, for each name in known.
 func Nearest(name string, known []string) string {
 	return nearest(name, known, func(whole string) string { return whole })
 }
@@ -82,7 +82,7 @@ func nearest(word string, known []string, part func(string) string) string {
 		if apart := longer - min(len(word), len(other)); 2*apart > longer {
 			continue // the distance is that at least
 		}
-		d := editDistance(word, other)
+		d := editDistance(strings.ToLower(word), strings.ToLower(other))
 		if 2*d <= longer && (least < 0 || d < least) {
 			found, least = candidate, d
 		}

@@ -103,9 +103,9 @@ func TestEditDistance(t *testing.T) {
 }
 
 func TestTheNearestNameIsOneThatDiffersInFewLetters(t *testing.T) {
-	known := []string{"delayed", "ready", "orders.delayed", "d"}
+	known := []string{"delayed", "ready", "orders.delayed", "d", "docdlq"}
 	for name, want := range map[string]string{
-		"delayd": "delayed", "delayed": "delayed", "raedy": "ready", "order.delayed": "orders.delayed", "payments": "", "": "", strings.Repeat("x", 249): "",
+		"delayd": "delayed", "delayed": "delayed", "raedy": "ready", "order.delayed": "orders.delayed", "DocDLQ": "docdlq", "DELAYD": "delayed", "payments": "", "": "", strings.Repeat("x", 249): "",
 	} {
 		if got := Nearest(name, known); got != want {
 			t.Errorf("the nearest to %q is %q, want %q", name, got, want)

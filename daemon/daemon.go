@@ -102,7 +102,7 @@ func New(cfg *config.Config, o Options) (*Daemon, error) {
 	sizes := sizesFor(cfg.MaxParkedBytes, cfg.Lanes)
 	d.watcher = cluster.New(cluster.Config{
 		Ingress: cfg.IngressTopics, Targets: d.namedTargets(), MaxDelay: cfg.MaxDelay, Runs: cfg.HasRuns, Names: sizes.names,
-		Refused: d.refused, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
+		Refused: d.refused, Heard: connection.Heard, Quiet: cfg.Preflight != config.PreflightOff, Changed: d.topicsChanged, Log: d.log,
 	}, asking)
 	d.packer = producer.NewPacker(cfg.MaxParkedBytes / packShare)
 	d.router = newRouter(cfg.Lanes)

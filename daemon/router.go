@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"layover/admin"
 	"layover/cluster"
 	"layover/consumer"
 	"layover/delay"
@@ -169,8 +170,8 @@ type delivery struct {
 
 func (d *Daemon) delivery(p *producer.Producer) *delivery {
 	return &delivery{p, d.watcher, fmt.Sprintf(
-		"headers choose more target names than the %d that are known at a time: find the producer that writes x-deliver-to, or narrow LAYOVER_TARGETS_ALLOWED",
-		d.watcher.Health().Names.Limit)}
+		"%s the %d that are known at a time: find the producer that writes x-deliver-to, or narrow LAYOVER_TARGETS_ALLOWED",
+		admin.NoRoomForName, d.watcher.Health().Names.Limit)}
 }
 
 // Lookup implements lane.Deliverer.

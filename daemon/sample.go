@@ -38,7 +38,7 @@ func (d *Daemon) Sample() admin.Sample {
 	}
 	s.PausedSince = since
 	health := d.watcher.Health()
-	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, Err: health.Err, Faults: health.Missing, Unusable: d.unusable(), Warnings: health.Warnings}
+	s.Kafka = admin.Kafka{Answering: health.Answering, Since: health.Since, OthersAnswer: health.OthersAnswer, Err: health.Err, Faults: health.Missing, Unusable: d.unusable(), Warnings: health.Warnings}
 	for _, t := range health.Unusable {
 		s.Kafka.Topics = append(s.Kafka.Topics, admin.TopicState{Name: t.Name, State: t.State.String(), Since: t.Since})
 		if t.State == cluster.Missing {

@@ -190,7 +190,7 @@ func (t *kept) faults(values map[string]string, wrong func(c *needs.Setting, val
 	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s; set it: kafka-configs.sh --bootstrap-server ... --alter --entity-type topics --entity-name %s --add-config %s",
+	return fmt.Sprintf("%s; set it: kafka-configs.sh --bootstrap-server $KAFKA_BROKERS --alter --entity-type topics --entity-name %s --add-config %s",
 		strings.Join(found, "; "), t.name, strings.Join(set, ","))
 }
 

@@ -78,7 +78,7 @@ func TestARefusedCreationIsSaidOnceAndATopicThatAppearsIsUsed(t *testing.T) {
 		w.run()
 		time.Sleep(20 * time.Minute)
 		w.sayOnce("WARN", "Create on topic "+name, "Create on the cluster",
-			"kafka-topics.sh --bootstrap-server ... --create --topic "+name+" --partitions 3 --replication-factor 2 --config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1")
+			"kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --create --topic "+name+" --partitions 3 --replication-factor 2 --config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1")
 		if w.changed() > 0 {
 			t.Errorf("passed on: %+v", w.last())
 		}
@@ -121,7 +121,7 @@ func TestAJournalGrowsWithItsIngressTopic(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
-		w.sayOnce("WARN", "kafka-topics.sh --bootstrap-server ... --alter --topic "+name+" --partitions 5", "Alter on topic")
+		w.sayOnce("WARN", "kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --alter --topic "+name+" --partitions 5", "Alter on topic")
 		if !w.last().Usable || w.changed() != 1 {
 			t.Errorf("state %+v after %d changes: its partitions are usable", w.last(), w.changed())
 		}
@@ -157,7 +157,7 @@ func TestAConfigurationThatDeletesFactsIsSaidUntilItIsMended(t *testing.T) {
 		set("max.message.bytes", "2000")
 		time.Sleep(3 * time.Minute)
 		w.sayOnce("WARN", "retention.ms=604800000", "cleanup.policy=compact", "delivered again",
-			"kafka-configs.sh --bootstrap-server ... --alter --entity-type topics --entity-name "+name+" --add-config cleanup.policy=delete,retention.ms=-1")
+			"kafka-configs.sh --bootstrap-server $KAFKA_BROKERS --alter --entity-type topics --entity-name "+name+" --add-config cleanup.policy=delete,retention.ms=-1")
 		if v := w.j.View().Topics[ingress]; !strings.Contains(v.Warning, "retention.ms=604800000") {
 			t.Errorf("view %+v", v)
 		}

@@ -29,7 +29,7 @@ var created = errand{
 		if denied {
 			allow = fmt.Sprintf("allow Create on topic %s, or Create on the cluster, or ", t.name)
 		}
-		command := fmt.Sprintf("kafka-topics.sh --bootstrap-server ... --create --topic %s --partitions %d --replication-factor %d", t.name, t.wanted, t.replicas)
+		command := fmt.Sprintf("kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --create --topic %s --partitions %d --replication-factor %d", t.name, t.wanted, t.replicas)
 		for _, c := range t.settings() {
 			command += fmt.Sprintf(" --config %s=%s", c.Name, c.Value)
 		}
@@ -46,7 +46,7 @@ var grown = errand{
 		if denied {
 			allow = fmt.Sprintf("allow Alter on topic %s, or ", t.name)
 		}
-		return fmt.Sprintf("%sadd them: kafka-topics.sh --bootstrap-server ... --alter --topic %s --partitions %d", allow, t.name, t.wanted)
+		return fmt.Sprintf("%sadd them: kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --alter --topic %s --partitions %d", allow, t.name, t.wanted)
 	},
 }
 

@@ -28,7 +28,7 @@ func TestASettingThatDeletesCopiesKeepsARunsTopicOutOfUse(t *testing.T) {
 				for round := range 2 {
 					w.set(runsName, key, value)
 					time.Sleep(20 * time.Minute)
-					if n := w.said("ERROR", "runs topic may delete copies", "lost", key+"="+value, "kafka-configs.sh --bootstrap-server ... --alter --entity-type topics --entity-name "+runsName+" --add-config "+key+"="+safe[key]); n != 2*round+1 {
+					if n := w.said("ERROR", "runs topic may delete copies", "lost", key+"="+value, "kafka-configs.sh --bootstrap-server $KAFKA_BROKERS --alter --entity-type topics --entity-name "+runsName+" --add-config "+key+"="+safe[key]); n != 2*round+1 {
 						t.Errorf("round %d: said %d times", round, n)
 					}
 					want := was

@@ -238,7 +238,7 @@ func TestARunsTopicThatMayNotBeMadeIsSaidEveryHalfHourAndUsedOnceItIsThere(t *te
 		w.run()
 		time.Sleep(20 * time.Minute)
 		w.sayOnce("WARN", "runs topic cannot be made, and records that are due far off stay in memory", "allow Create on topic "+runsName,
-			"kafka-topics.sh --bootstrap-server ... --create --topic "+runsName+" --partitions 3 --replication-factor 2 --config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1 "+
+			"kafka-topics.sh --bootstrap-server $KAFKA_BROKERS --create --topic "+runsName+" --partitions 3 --replication-factor 2 --config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1 "+
 				"--config segment.bytes=67108864 --config min.insync.replicas=2 --config max.message.bytes=2065536")
 		if w.is() != (RunsTopic{Known: true}) || w.view().State != "missing" || !strings.Contains(w.view().Warning, "Create on topic") || !w.last().Usable {
 			t.Errorf("heard %+v, view %+v", w.is(), w.view())

@@ -168,7 +168,7 @@ func (c *Connection) ofProtocol(err error) (reason, lookAt, hint string) {
 	case errors.As(err, new(temporary)):
 		return ReasonProtocol, "KAFKA_TLS_ENABLED and the port in KAFKA_BROKERS", "the broker closes the connection in the TLS handshake, as one does without TLS"
 	case c.certs == nil && c.mechanism == nil:
-		return ReasonProtocol, "KAFKA_TLS_ENABLED, KAFKA_SASL_MECHANISM and the port in KAFKA_BROKERS", "the broker closes the connection at once, as one does that wants TLS or a login"
+		return ReasonProtocol, "KAFKA_TLS_ENABLED, KAFKA_SASL_MECHANISM and the port in KAFKA_BROKERS", "the broker closes the connection at once, as one does that wants TLS or a login, or a published port of a container whose Kafka is not up yet"
 	case c.certs == nil:
 		return ReasonProtocol, "KAFKA_TLS_ENABLED and the port in KAFKA_BROKERS", "the broker closes the connection at once, as one does that wants TLS"
 	case c.mechanism == nil:

@@ -45,6 +45,8 @@ type Connection struct {
 	mu       sync.Mutex
 	dialed   bool             // something has taken a connection
 	answered bool             // some broker has answered after its login
+	heard    time.Time        // when one last did
+	silent   map[string]*seed // by address
 	refusals map[string]int64 // by reason
 	refused  map[string]*Refusal
 	said     time.Time // the last line about a refusal
@@ -89,7 +91,7 @@ type Status struct {
 // New returns a Connection. The certificates were loaded once with the settings, so that
 // an error is of files that changed since.
 func New(cfg Config) (*Connection, error) {
-	c := &Connection{cfg: cfg, refusals: make(map[string]int64), refused: make(map[string]*Refusal)}
+	c := &Connection{cfg: cfg, refusals: make(map[string]int64), refused: make(map[string]*Refusal), silent: make(map[string]*seed)}
 	if cfg.Dial == nil {
 		c.cfg.Dial = new(net.Dialer).DialContext
 	}
@@ -145,6 +147,13 @@ func (c *Connection) Status() Status {
 	return s
 }
 
+// Heard returns when a broker last answered a client after its login; zero: none has.
+func (c *Connection) Heard() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard
+}
+
 // meet remembers the certificate that a broker showed.
 func (c *Connection) meet(addr string, shown []*x509.Certificate) {
 	if len(shown) == 0 {
@@ -160,6 +169,9 @@ func (c *Connection) meet(addr string, shown []*x509.Certificate) {
 
 // dial connects to a broker, unless an attempt there was refused a moment ago.
 func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if err := c.skips(addr); err != nil {
+		return nil, err
+	}
 	if err := c.gates.enter(ctx, addr); err != nil {
 		return nil, err
 	}
@@ -168,10 +180,10 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	defer cancel()
-	conn, err := c.cfg.Dial(ctx, network, addr)
+	conn, err := c.reach(ctx, network, addr)
 	if err != nil || c.certs == nil {
 		c.took(err == nil)
-		return conn, err
+		return listening(conn), err
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -185,7 +197,7 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	}
 	c.took(true)
 	c.meet(addr, secured.ConnectionState().PeerCertificates)
-	return secured, nil
+	return listening(secured), nil
 }
 
 // took notes that a connection was taken, if one was.
@@ -209,7 +221,7 @@ func (temporary) Temporary() bool { return true }
 // attempt, login included.
 func (c *Connection) OnBrokerConnect(b kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	addr := address(b)
-	if isPause(err) {
+	if !c.tried(b, err) || isPause(err) {
 		return
 	}
 	cause, no := c.cause(err)

@@ -39,7 +39,9 @@ func (c *Connection) refuse(addr string, cause Cause, behind bool) {
 func (c *Connection) accept(addr string, behind bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answered = c.answered || behind
+	if behind {
+		c.answered, c.heard = true, time.Now()
+	}
 	r := c.refused[addr]
 	if r == nil || r.behind != behind {
 		return

@@ -58,7 +58,7 @@ func TestABrokerIsBelievedOnlyWithTheRightCertificate(t *testing.T) {
 		"no client certificate, 1.2":  {mutual12, trust(ca), Cause{Reason: ReasonTLS, LookAt: "the broker's ssl.cipher.suites, " + pair}, "the broker ends the TLS handshake"},
 		"another client certificate":  {server(local, ca), wrongClient, Cause{Reason: ReasonTLS, LookAt: pair}, "the broker does not take the client's certificate"},
 		"TLS 1.1":                     {old, trust(ca), Cause{Reason: ReasonTLS, LookAt: "the broker's ssl.enabled.protocols"}, "the broker does not speak TLS 1.2"},
-		"plaintext to a TLS port":     {server(local, nil), config.TLS{}, Cause{Reason: ReasonProtocol, LookAt: "KAFKA_TLS_ENABLED, KAFKA_SASL_MECHANISM and the port in KAFKA_BROKERS", Unsure: true}, "the broker closes the connection at once"},
+		"plaintext to a TLS port":     {server(local, nil), config.TLS{}, Cause{Reason: ReasonProtocol, LookAt: "KAFKA_TLS_ENABLED, KAFKA_SASL_MECHANISM and the port in KAFKA_BROKERS", Unsure: true}, "the broker closes the connection at once, as one does that wants TLS or a login, or a published port of a container whose Kafka is not up yet"},
 	} {
 		t.Run(name, func(t *testing.T) { h.try(overTCP(t)) })
 	}

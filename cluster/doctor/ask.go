@@ -25,6 +25,7 @@ const (
 	askAgain       = time.Second     // for a topic that is missing
 	resolveTimeout = 3 * time.Second // one name
 	atOnce         = 16              // brokers that are asked at the same time
+	mostTries      = 3               // of a question, where an address is not reached
 )
 
 // asking is one run. Each question notes its answer or its error in facts.
@@ -134,6 +135,9 @@ func (b bounded) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 	answers := make(chan answer, 1)
 	go func() {
 		resp, err := b.Requestor.Request(ctx, req)
+		for tries := 1; notReached(err) && tries < mostTries && ctx.Err() == nil; tries++ {
+			resp, err = b.Requestor.Request(ctx, req)
+		}
 		answers <- answer{resp, err}
 	}()
 	select {
@@ -142,6 +146,12 @@ func (b bounded) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// notReached reports whether an address was not reached. No login was made there, and the client asks another one next.
+func notReached(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 // askTopics asks which brokers there are, and for the configured topics with the rights

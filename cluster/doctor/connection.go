@@ -55,11 +55,16 @@ func brokerAnswers(f *facts) verdict {
 	case len(f.status.Refused) > 0:
 		return okay("%s takes connections, and refuses them after that", f.status.Refused[0].Broker)
 	}
-	if at := strings.Join(f.settings.Kafka.Brokers, ","); f.status.Dialed { // the error may be of a later try, which had no time left
+	at := strings.Join(f.settings.Kafka.Brokers, ",")
+	if strings.Contains(f.explain, "invalid large response size") {
+		return verdict{Fail, fmt.Sprintf("no broker answers at %s: something else does: %s", at, clean(f.explain)),
+			"see whether KAFKA_BROKERS has the port of a Kafka listener, and KAFKA_TLS_ENABLED what that port wants"}
+	}
+	if f.status.Dialed { // the error may be of a later try, which had no time left
 		return verdict{Fail, fmt.Sprintf("no broker answers at %s: a connection was taken, and nothing is said on it", at),
 			"see whether a Kafka listens there, whether KAFKA_TLS_ENABLED is what its port wants, and whether it hangs: its log, kafka-broker-api-versions.sh"}
 	}
-	return verdict{Fail, fmt.Sprintf("no broker answers at %s: %s", strings.Join(f.settings.Kafka.Brokers, ","), clean(f.explain)),
+	return verdict{Fail, fmt.Sprintf("no broker answers at %s: %s", at, clean(f.explain)),
 		"see whether the brokers run, whether KAFKA_BROKERS has their port, and whether a firewall or a NetworkPolicy is in between"}
 }
 
