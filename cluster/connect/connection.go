@@ -180,10 +180,11 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	defer cancel()
-	conn, err := c.reach(ctx, network, addr)
+	quick := !c.isSilent(addr)
+	conn, err := c.reach(ctx, network, addr, quick)
 	if err != nil || c.certs == nil {
 		c.took(err == nil)
-		return listening(conn), err
+		return listening(conn, quick), err
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -197,7 +198,7 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	}
 	c.took(true)
 	c.meet(addr, secured.ConnectionState().PeerCertificates)
-	return listening(secured), nil
+	return listening(secured, quick), nil
 }
 
 // took notes that a connection was taken, if one was.

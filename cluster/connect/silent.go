@@ -10,7 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// An address that is silent takes no whole question of 5 s, so that another one is asked within it.
+// An address that is silent takes no whole question of 5 s, so that another one is asked within it. One that was silent
+// has the client's own time at its next attempt: a broker may be slow.
 const (
 	// reachTimeout bounds an attempt to reach an address. One packet may get lost: it is sent again after 1 s.
 	reachTimeout = 2 * time.Second
@@ -23,7 +24,7 @@ const (
 	othersAnswer = 10 * time.Second
 )
 
-// seed is an address of KAFKA_BROKERS that was silent.
+// seed is an address that was silent.
 type seed struct {
 	at   time.Time // when an attempt last ended in silence
 	node bool      // a broker advertises it: that broker's clients need it, and are not kept from it
@@ -67,16 +68,26 @@ func (c *Connection) tried(b kgo.BrokerMetadata, err error) bool {
 	case !ok || !failed.Timeout():
 	case s != nil:
 		s.at = time.Now()
-	case b.NodeID < 0:
-		c.silent[addr] = &seed{at: time.Now()}
+	default:
+		c.silent[addr] = &seed{at: time.Now(), node: b.NodeID >= 0}
 	}
 	return true
 }
 
-// reach connects, within reachTimeout.
-func (c *Connection) reach(ctx context.Context, network, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
-	defer cancel()
+// isSilent reports whether the last attempt at an address ended in silence.
+func (c *Connection) isSilent(addr string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.silent[addr] != nil
+}
+
+// reach connects; a quick attempt has reachTimeout.
+func (c *Connection) reach(ctx context.Context, network, addr string, quick bool) (net.Conn, error) {
+	if quick {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, reachTimeout)
+		defer cancel()
+	}
 	return c.cfg.Dial(ctx, network, addr)
 }
 
@@ -86,10 +97,10 @@ type listener struct {
 	heard atomic.Bool
 }
 
-// listening returns a connection that was taken as a listener; nil stays nil.
-func listening(conn net.Conn) net.Conn {
-	if conn == nil {
-		return nil
+// listening returns a connection of a quick attempt as a listener; nil stays nil.
+func listening(conn net.Conn, quick bool) net.Conn {
+	if conn == nil || !quick {
+		return conn
 	}
 	return &listener{Conn: conn}
 }

@@ -103,3 +103,45 @@ func TestAnAddressThatIsNotReachedTakesNoWholeQuestion(t *testing.T) {
 		}
 	})
 }
+
+// TestASlowBrokerIsReached: an address that was silent has all the time that there is at its next attempt.
+func TestASlowBrokerIsReached(t *testing.T) {
+	for name, node := range map[string]int32{"seed": -1 << 31, "broker": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				there := make(chan net.Conn, 2)
+				c, err := New(Config{Kafka: config.Kafka{Brokers: []string{"a:1"}}, DialTimeout: 5 * time.Second,
+					Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+						select {
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						case <-time.After(reachTimeout + time.Second):
+						}
+						conn, other := net.Pipe()
+						there <- other
+						return conn, nil
+					}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := kgo.BrokerMetadata{NodeID: node, Host: "a", Port: 1}
+				_, err = c.dial(t.Context(), "tcp", "a:1")
+				if c.tried(at, err); err == nil {
+					t.Fatal("a quick attempt waits")
+				}
+				conn, err := c.dial(t.Context(), "tcp", "a:1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					time.Sleep(firstWords + time.Second)
+					io.WriteString(<-there, "x")
+				}()
+				conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if _, err := conn.Read(make([]byte, 1)); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
