@@ -255,7 +255,7 @@ type Names struct {
 func (w *Watcher) Health() Health {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := Health{Answering: w.err == nil && !w.last.IsZero(), Since: w.since, OthersAnswer: w.othersAnswer, Warnings: make(map[string]string),
+	h := Health{Answering: w.err == nil && (!w.last.IsZero() || w.answersSince(w.since)), Since: w.since, OthersAnswer: w.othersAnswer, Warnings: make(map[string]string),
 		Names: Names{Known: len(w.names.known), Limit: w.names.limit, Refused: w.names.full}}
 	if w.err != nil {
 		h.Err = w.err.Error()

@@ -15,7 +15,10 @@ import (
 // TestNobodyIsSilentWhileOtherRequestsAreAnswered: only after some time without an answer about topics this is said, as
 // what it is.
 func TestNobodyIsSilentWhileOtherRequestsAreAnswered(t *testing.T) {
-	for name, othersAnswer := range map[string]bool{"others are answered": true, "nothing is answered": false} {
+	for name, of := range map[string]struct{ othersAnswer, before bool }{
+		"others are answered": {true, true}, "others are answered from the start": {true, false}, "nothing is answered": {false, true},
+	} {
+		othersAnswer := of.othersAnswer
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client, err := kgo.NewClient(kgo.SeedBrokers("a:1"), kgo.Dialer(func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no") }))
@@ -29,7 +32,9 @@ func TestNobodyIsSilentWhileOtherRequestsAreAnswered(t *testing.T) {
 					}
 					return at
 				}}, client)
-				w.last = time.Now()
+				if of.before {
+					w.last = time.Now()
+				}
 				w.askPinned(t.Context())
 				if h := w.Health(); h.Answering != othersAnswer || h.OthersAnswer != othersAnswer {
 					t.Errorf("at first %+v", h)
