@@ -235,6 +235,8 @@ func (w *Watcher) Brokers() int {
 type Health struct {
 	Answering bool
 	Since     time.Time // of the present state
+	// Told: Answering, and brokers have said which topics there are.
+	Told bool
 	// OthersAnswer: the last question about topics had no answer, and other requests had some.
 	OthersAnswer bool
 	Err          string
@@ -255,7 +257,7 @@ type Names struct {
 func (w *Watcher) Health() Health {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := Health{Answering: w.err == nil && (!w.last.IsZero() || w.answersSince(w.since)), Since: w.since, OthersAnswer: w.othersAnswer, Warnings: make(map[string]string),
+	h := Health{Answering: w.err == nil && (!w.last.IsZero() || w.answersSince(w.since)), Since: w.since, Told: w.err == nil && !w.last.IsZero(), OthersAnswer: w.othersAnswer, Warnings: make(map[string]string),
 		Names: Names{Known: len(w.names.known), Limit: w.names.limit, Refused: w.names.full}}
 	if w.err != nil {
 		h.Err = w.err.Error()

@@ -64,7 +64,7 @@ func (d *Daemon) newPreflight() *preflight {
 		look: func(ctx context.Context) []doctor.Finding {
 			return doctor.Run(ctx, doctor.Config{Settings: d.cfg, Warnings: d.opts.Warnings, Client: d.asking, Connection: d.connection, Resolve: d.opts.Resolve})
 		},
-		answering: func() bool { return d.watcher.Health().Answering },
+		answering: func() bool { return d.watcher.Health().Told },
 		refused:   func() bool { return d.surelyRefused(time.Now()) },
 		warnings:  func() map[string]string { return configWarnings(d.watcher, d.cfg.IngressTopics) },
 		sick:      func(now time.Time) []string { return admin.SickKinds(d.Sample(), now) },

@@ -241,7 +241,7 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	l.carrier.carryOut()
 	l.revokes(now)
 	l.commits.turn(now, &l.stop, &l.wake)
-	l.rest()
+	l.rest(now)
 	l.seen.note(l.carrier.news())
 	l.seen.report(l.core, l.out.bytes()+l.moves.bytes()+int64(cap(l.shares))*shareSize)
 	l.seen.pace = l.moves.visits.seen
@@ -251,10 +251,10 @@ func (l *Lane) turn(now time.Time, m *mail) (more bool) {
 	return parts || !l.stop.asked && (due || len(l.in.fetched) > 0 || full)
 }
 
-// rest gives back what is kept for reuse where reading is paused and no answer is owed. It counts as used memory, for
-// which reading may be paused.
-func (l *Lane) rest() {
-	if l.reading.Paused() && l.core.Owed() == 0 {
+// rest gives back what is kept for reuse where reading is paused, no answer is owed, and nothing was offered for a
+// moment. It counts as used memory, for which reading may be paused.
+func (l *Lane) rest(now time.Time) {
+	if l.core.Owed() == 0 && now.Sub(l.out.busy) >= restAfter && l.reading.Paused() {
 		l.out.slots = nil
 		l.core.Trim()
 	}

@@ -19,6 +19,9 @@ const slotSize = 512
 // burst would keep others from being read.
 const idleAfter = 10 * time.Second
 
+// restAfter is the same while reading is paused.
+const restAfter = time.Second
+
 // slot belongs to one delivery in flight, and is used again with its id. It has the
 // record, room for its headers and their text, and the one closure that is its promise.
 type slot struct {
