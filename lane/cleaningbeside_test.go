@@ -37,6 +37,7 @@ func TestRunsBecomeOneBesidePartitionsThatFailByTurns(t *testing.T) {
 		s.plant(runs, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
 	}
 	manyShelves(t, fail+1, 2*fail, 16<<20, plant, func(r *rig, m *shelves) {
+		r.noneRead(m.list[fail])
 		for i, s := range m.list[:fail] {
 			s.set(func(s *shelf) {
 				s.slow, s.fails = 10*time.Second, func(purgatory.Visit) bool { return true }

@@ -22,6 +22,7 @@ type shelves struct {
 	list  []*shelf
 	turns *turns.Turns
 	alone atomic.Pointer[rig] // the process has no lane but this; nil: others leave enough
+	older atomic.Bool         // a member of an older release is in the group: nothing is moved
 }
 
 // left returns what the process has left of a lane's share.
@@ -70,7 +71,7 @@ func manyShelves(t *testing.T, parts, visits int, share int64, plant func(partit
 		c.Runs = RunsConfig{
 			Runs: m, Beside: 1, InFlight: 1 << 16,
 			Share: func() int64 { return share }, Left: func() int64 { return m.left(share) }, Full: func() bool { return m.left(share) < share/8 },
-			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return parts }, Uniform: func() bool { return true },
+			Retention: func(string) time.Duration { return 0 }, Partitions: func() int { return parts }, Uniform: func() bool { return !m.older.Load() },
 		}
 	}
 	inBubble(t, config, func(r *rig) {
