@@ -29,10 +29,11 @@ func TestRunsBecomeOneBesideAPartitionThatIsNotRead(t *testing.T) {
 	})
 }
 
-// TestRunsBecomeOneBesidePartitionsThatFailByTurns: a visit of one of four other partitions is under way at any time.
+// TestRunsBecomeOneBesidePartitionsThatFailByTurns: a visit of one of eight other partitions is under way at any time.
+// Each takes less than one of a silent broker, of which all but one end at once.
 func TestRunsBecomeOneBesidePartitionsThatFailByTurns(t *testing.T) {
 	long.Only(t)
-	const runs, fail = fewSmall + 10, 4
+	const runs, fail = fewSmall + 10, 8
 	plant := func(p int, s *shelf) {
 		s.plant(runs, 10, func(i int) uint64 { return uint64(i) }, func(int) time.Duration { return 20 * time.Hour })
 	}
@@ -40,7 +41,7 @@ func TestRunsBecomeOneBesidePartitionsThatFailByTurns(t *testing.T) {
 		r.noneRead(m.list[fail])
 		for i, s := range m.list[:fail] {
 			s.set(func(s *shelf) {
-				s.slow, s.fails = 10*time.Second, func(purgatory.Visit) bool { return true }
+				s.slow, s.fails = 4*time.Second, func(purgatory.Visit) bool { return true }
 				s.waits = func(purgatory.Visit) time.Duration { return time.Duration(i) * 3 * time.Second }
 			})
 		}
