@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,7 +44,10 @@ func TestAnOldAnswerAboutATopicThatWasMadeAgainLosesNothing(t *testing.T) {
 		w.Broker.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
 			w.Broker.KeepControl()
 			m := r.(*kmsg.MetadataRequest)
-			if told > 0 || len(m.Topics) < 3 {
+			asks := func(name string) bool {
+				return slices.ContainsFunc(m.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && *t.Topic == name })
+			}
+			if told > 0 || !asks(ingress) || !asks(dlq) { // the watcher asks for both
 				return nil, nil, false
 			}
 			told++
