@@ -72,6 +72,7 @@ func TestMemoryThatIsNearlyFullOfWhatIsNotMovedIsNotFilledByTheRest(t *testing.T
 			rec := r.record(at, 15*time.Hour)
 			rec.Value, rec.Headers = make([]byte, 3000), append(rec.Headers, kgo.RecordHeader{Key: "x-delay-id", Value: fmt.Append(nil, at)})
 			r.fetched(assignment(0, 1), rec)
+			synctest.Wait() // else memory has many more before its bytes are told
 		}
 		time.Sleep(time.Minute)
 		for range 40 {
