@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -45,15 +44,7 @@ func (a *asking) askLeft(ctx context.Context) {
 	for tp := range committed {
 		parts = append(append(parts, tp), f.ownOf(tp)...)
 	}
-	bounds := make(cluster.Located)
-	var mu sync.Mutex
-	cluster.AskBounds(ctx, a.Client, parts, func(some cluster.Located) {
-		mu.Lock()
-		defer mu.Unlock()
-		for tp, b := range some {
-			bounds[tp] = b
-		}
-	})
+	bounds := cluster.BoundsOf(ctx, a.Client, parts)
 	topics := make(map[string]*leftTopic)
 	for tp, from := range committed {
 		t := topics[tp.Topic]

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	"layover/cluster"
 	"layover/offsets"
@@ -37,21 +36,9 @@ func (a *asking) askOrphans(ctx context.Context) {
 	if len(parts) == 0 {
 		return
 	}
-	bounds := make(cluster.Located)
-	var mu sync.Mutex
-	cluster.AskBounds(ctx, a.Client, parts, func(some cluster.Located) {
-		mu.Lock()
-		defer mu.Unlock()
-		for at, b := range some {
-			bounds[at] = b
-		}
-	})
+	bounds := cluster.BoundsOf(ctx, a.Client, parts)
 	for _, at := range parts {
-		o := f.orphans[at.Topic]
-		b, told := bounds[at]
-		if !told {
-			b.Err = errNoValue
-		}
+		o, b := f.orphans[at.Topic], bounds[at]
 		o.err = cmp.Or(o.err, b.Err)
 		if n := b.End - b.Start; b.Err == nil && n > 0 {
 			o.records, o.last = o.records+n, max(o.last, at.Partition)
