@@ -1,0 +1,27 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestARunsTopicThatNobodyKnowsMayHaveCopies: the process has just started, or has no Describe on it.
+func TestARunsTopicThatNobodyKnowsMayHaveCopies(t *testing.T) {
+	const may = "Its runs topic delayed.layover-orders.runs may have copies."
+	for state, want := range map[string]bool{"unknown": true, "forbidden": true, "missing": false, "illegal name": false} {
+		for _, ingress := range []string{"missing", "forbidden"} {
+			s := ordinary(time.Now())
+			for i := range s.Lanes[0].Partitions {
+				p := &s.Lanes[0].Partitions[i]
+				p.Parked, p.Due, p.InFlight = 0, 0, 0
+			}
+			s.Kafka.Topics, s.Kafka.Unusable = []TopicState{{Name: "delayed", State: ingress, Since: time.Now()}}, []string{"delayed"}
+			s.Runs.Topics[0].State = state
+			sick := look(s, time.Now()).sick
+			if len(sick) != 1 || strings.Contains(sick[0].Text, may) != want || strings.Contains(sick[0].Text, "LAYOVER_INGRESS_TOPICS") != (!want && ingress == "missing") {
+				t.Errorf("runs topic %s, ingress topic %s: %+v", state, ingress, sick)
+			}
+		}
+	}
+}
