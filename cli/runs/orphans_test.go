@@ -3,6 +3,10 @@ package runs
 import (
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // orphans is a group whose ingress topic was made again with two partitions of three. Two copies wait in the third.
@@ -59,4 +63,26 @@ A downgrade is not safe, to a release that knows no runs:
 		t.Errorf("a directory alone is left: %+v", got)
 	}
 	w.fails(w.do("show --partition 3"), "layover runs: --partition 3: ingress topic \"delayed\" has the partitions 0 to 1, and its runs topic 0 to 2\n")
+}
+
+// TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans: the first broker that is asked has just started, and does not know the
+// runs topic yet.
+func TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans(t *testing.T) {
+	for _, err := range []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.UnknownServerError} {
+		w := orphans(t)
+		w.CreateTopic(ingress, 2, nil)
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: err})
+		if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+}
+
+// TestADeletedIngressTopicIsNotMadeAgainByAdvice where nobody may look whether it has runs.
+func TestADeletedIngressTopicIsNotMadeAgainByAdvice(t *testing.T) {
+	w := orphans(t)
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runsTopic, Err: kerr.TopicAuthorizationFailed})
+	if got := w.do("show"); got.code == 0 || !strings.Contains(got.stderr, "neither make it again nor restart the instance") {
+		t.Errorf("%+v", got)
+	}
 }

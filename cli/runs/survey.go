@@ -22,6 +22,7 @@ type partition struct {
 	runs                   offsets.TopicPartition // that of the runs topic
 	orphan                 bool                   // the ingress topic, which has only so many partitions, does not have it
 	ingressHas             int32
+	uncounted              bool // no broker has told of partitions of the runs topic
 
 	committed *offsets.Committed // nil: none
 	said      offsets.RunsState  // what the commit says of runs
@@ -67,6 +68,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
 				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
 				orphan:         n >= topics[name].Partitions, ingressHas: topics[name].Partitions,
+				uncounted: topics[c.cfg.RunsName(name)].Partitions == 0,
 			}
 			p.take(committed)
 			parts = append(parts, p)
@@ -79,6 +81,19 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 // there.
 func (c *command) partitions(name string, topics map[string]kafka.Topic) int32 {
 	return max(topics[name].Partitions, topics[c.cfg.RunsName(name)].Partitions)
+}
+
+// uncounted returns an error for each runs topic of which the survey knew no partition, and that was looked into: it may
+// have more than its ingress topic.
+func uncounted(parts []*partition, looked []copies.Looked) (problems []error) {
+	said := make(map[string]bool)
+	for i, p := range parts {
+		if p.uncounted && looked[i].Err == nil && !said[p.runs.Topic] {
+			said[p.runs.Topic] = true
+			problems = append(problems, fmt.Errorf("%s: brokers do not agree whether runs topic %s exists: ask once more", p.Topic, p.runs.Topic))
+		}
+	}
+	return problems
 }
 
 // wholeGroup reports whether all partitions of the settings' topics are selected.
@@ -120,10 +135,13 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 // may not be read is an error: its finished copies would count as waiting.
 func (c *command) present(name string, topics map[string]kafka.Topic) error {
 	t, journal := topics[name], c.cfg.JournalName(name)
-	mend := kafka.MissingIngress(c.cfg, name)
-	if runs := topics[c.cfg.RunsName(name)]; runs.Partitions > 0 {
-		mend = "it was deleted. While an instance runs, neither make it again nor restart the instance: records that wait in memory would be lost. " +
-			"layover doctor says what to do"
+	const keep = "neither make it again nor restart the instance: records that wait in memory would be lost. layover doctor says what to do"
+	mend, runs := kafka.MissingIngress(c.cfg, name), topics[c.cfg.RunsName(name)]
+	switch {
+	case runs.Partitions > 0:
+		mend = "it was deleted. While an instance runs, " + keep
+	case runs.Err != nil && !isMissing(runs.Err): // nobody knows whether it has runs
+		mend += ". If it was deleted and an instance runs, " + keep
 	}
 	if err := c.brokers.Present(name, "ingress topic", mend, t.Err); err != nil {
 		return err
@@ -135,6 +153,11 @@ func (c *command) present(name string, topics map[string]kafka.Topic) error {
 		return c.noPartition(name, t.Partitions, topics[c.cfg.RunsName(name)].Partitions)
 	}
 	return nil
+}
+
+// isMissing reports whether an answer about a topic says that there is none.
+func isMissing(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException)
 }
 
 // noPartition is the error of a selected partition that neither topic has.
