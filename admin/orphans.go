@@ -14,7 +14,8 @@ func (t runsHealth) orphansText() string {
 		others = " (of others nobody tells yet)"
 	}
 	return fmt.Sprintf("The runs topic %s has %s in %s%s, and its ingress topic %s has %s. So no instance is assigned what waits there, and it is not "+
-		"delivered, due or not. Nothing is lost, other partitions are not affected, and no count has these copies. Give the ingress topic the partitions "+
+		"delivered, due or not. Nothing is lost, other partitions are not affected, and no count has these copies. Those that were delivered while the "+
+		"topic was gone are among them: layover runs show tells what waits. Give the ingress topic the partitions "+
 		"that it had, and they are delivered: %s--alter --topic %s --partitions %d",
 		t.Name, upTo(o.Records), partitionsOf(o.Partitions), others, t.Ingress, counted(int(o.Ingress), "partition", "partitions"), kafkaTopics, t.Ingress, most)
 }

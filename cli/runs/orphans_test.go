@@ -86,3 +86,15 @@ func TestADeletedIngressTopicIsNotMadeAgainByAdvice(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestOrphansThatWereDeliveredDoNotWait: no commit of a topic that is gone can say so, and nobody deletes them. The journal
+// says it.
+func TestOrphansThatWereDeliveredDoNotWait(t *testing.T) {
+	w := newFixture(t)
+	w.member(2, 0xa1).move(days(1, 2, 3)...).list().finish(0, 1, 2)
+	w.DeleteTopic(ingress)
+	w.CreateTopic(ingress, 2, nil)
+	if got := w.do("show"); got.code != 0 || !strings.HasSuffix(got.stdout, "log start 0, end 4\n  commit: none\n  no copy waits\n  finished and not deleted: 4 offsets\n"+safe) {
+		t.Errorf("%+v", got)
+	}
+}
