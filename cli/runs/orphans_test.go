@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -96,5 +98,32 @@ func TestOrphansThatWereDeliveredDoNotWait(t *testing.T) {
 	w.CreateTopic(ingress, 2, nil)
 	if got := w.do("show"); got.code != 0 || !strings.HasSuffix(got.stdout, "log start 0, end 4\n  commit: none\n  no copy waits\n  finished and not deleted: 4 offsets\n"+safe) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten: it was made again with fewer partitions, and then taken out.
+func TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten(t *testing.T) {
+	const other = "other"
+	runs := other + "." + group + ".runs"
+	w := newFixture(t)
+	w.CreateTopic(other, 1, nil)
+	w.CreateTopic(runs, 3, nil)
+	w.Commit(group, kadm.Offset{Topic: other, At: 0, LeaderEpoch: -1})
+	if got := w.do("show"); got.code != 0 || !strings.HasSuffix(got.stdout, safe) {
+		t.Errorf("they are empty: %+v", got)
+	}
+	w.Produce(&kgo.Record{Topic: runs, Partition: 2, Value: []byte("x")})
+	got := w.do("show")
+	if !strings.Contains(got.stdout, "Missing is:\n  topic other, which LAYOVER_INGRESS_TOPICS does not have: layover runs show --topic other\n") {
+		t.Errorf("%+v", got)
+	}
+	no := w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: runs, Err: kerr.TopicAuthorizationFailed})
+	if denied := w.do("show"); denied != got {
+		t.Errorf("nobody tells: %+v", denied)
+	}
+	no.Remove()
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runs, Err: kerr.TopicAuthorizationFailed})
+	if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
+		t.Errorf("nobody may look: %+v", got)
 	}
 }

@@ -102,7 +102,7 @@ func (c *command) wholeGroup() bool {
 }
 
 // leftOut returns the topics that the settings do not have, where a commit of the group forbids older releases, or cannot
-// be read: copies of them may wait. A topic that is gone has none that anybody delivers.
+// be read, and those with records beside their partitions: copies of them may wait. A topic that is gone has none that anybody delivers.
 func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartition]offsets.Committed) (left []string, err error) {
 	var names []string
 	for tp := range committed {
@@ -114,7 +114,11 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 		return nil, nil
 	}
 	slices.Sort(names)
-	clusterID, topics, err := c.brokers.Topics(ctx, names)
+	asked := slices.Clone(names)
+	for _, name := range names {
+		asked = append(asked, c.cfg.RunsName(name))
+	}
+	clusterID, topics, err := c.brokers.Topics(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +131,26 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 			left = append(left, tp.Topic)
 		}
 	}
+	for _, name := range names {
+		if topics[name].Err == nil && !slices.Contains(left, name) && c.mayHaveOrphans(ctx, name, topics) {
+			left = append(left, name)
+		}
+	}
 	slices.Sort(left)
 	return left, nil
+}
+
+// mayHaveOrphans reports whether copies may wait in runs of a topic beside its partitions. No commit is about these.
+func (c *command) mayHaveOrphans(ctx context.Context, name string, topics map[string]kafka.Topic) bool {
+	has, runs := topics[name].Partitions, topics[c.cfg.RunsName(name)]
+	if runs.Err != nil {
+		return !isMissing(runs.Err)
+	}
+	if runs.Partitions <= has {
+		return false
+	}
+	bounds := c.brokers.Bounds(ctx, c.cfg.RunsName(name), runs.Partitions)
+	return slices.ContainsFunc(bounds[has:], func(b cluster.Bounds) bool { return b.Err != nil || b.Start < b.End })
 }
 
 // present is nil if the ingress topic is there, with the selected partition. A journal that
