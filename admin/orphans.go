@@ -32,11 +32,12 @@ func (v *view) copiesOf(ingress, until string) string {
 			continue
 		}
 		holds, o := "may have copies", &t.Orphans
+		n := max(o.Records, v.total.inRuns.byTopic[ingress].records) // lanes know what was moved since brokers were asked
 		switch known := o.Asked && o.Ingress == 0; {
-		case known && o.Records == 0:
+		case known && n == 0:
 			return ""
 		case known:
-			holds = "has " + upTo(o.Records)
+			holds = "has " + upTo(n)
 		}
 		return fmt.Sprintf(" Its runs topic %s %s. They are delivered at their deadlines as long as no rejoin or restart comes between, "+
 			"and after that they wait until the topic %s.", t.Name, holds, until)
