@@ -149,13 +149,13 @@ type RunsTopic struct {
 	Elsewhere  bool // Unread is that copies wait in a topic of another name
 	Unreadable bool // the right to read it is missing
 
-	There   bool // it exists
+	There   bool // brokers have said that it exists
 	Orphans Orphans
 }
 
 // Orphans are the partitions of a runs topic that its ingress topic does not have. Nobody is assigned them.
 type Orphans struct {
-	Asked      bool      // what is in them, and how many partitions the ingress topic has
+	Asked      bool      // what is in each of them, and how many partitions the ingress topic has
 	Ingress    int32     // partitions of the ingress topic; 0: it does not exist, or may not be looked at
 	Partitions []int32   // those with records, in order
 	Records    int64     // in them. Copies that wait are at most so many.

@@ -83,6 +83,18 @@ func AskBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartiti
 	asking.Wait()
 }
 
+// BoundsOf returns what AskBounds gets, all together. It has every partition.
+func BoundsOf(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) Located {
+	all := make(Located, len(parts))
+	var mu sync.Mutex
+	AskBounds(ctx, cl, parts, func(some Located) {
+		mu.Lock()
+		defer mu.Unlock()
+		maps.Copy(all, some)
+	})
+	return all
+}
+
 // Locate asks for cluster, topic ids and leaders.
 func Locate(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) Located {
 	clusterID, topics, err := Describe(ctx, cl, topicsOf(parts))

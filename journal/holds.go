@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	"layover/cluster"
@@ -88,18 +87,13 @@ func scanFirst(ctx context.Context, options func() []kgo.Opt, ends map[offsets.T
 func logBounds(ctx context.Context, cl *kgo.Client, parts []offsets.TopicPartition) (ends map[offsets.TopicPartition][2]int64, failed map[offsets.TopicPartition]error) {
 	ctx, cancel := context.WithTimeout(ctx, holdsWait)
 	defer cancel()
-	var mu sync.Mutex
 	ends, failed = make(map[offsets.TopicPartition][2]int64), make(map[offsets.TopicPartition]error)
-	cluster.AskBounds(ctx, cl, parts, func(a cluster.Located) {
-		mu.Lock()
-		defer mu.Unlock()
-		for at, b := range a {
-			if b.Err != nil {
-				failed[at] = b.Err
-			} else {
-				ends[at] = [2]int64{b.Start, b.Stable}
-			}
+	for at, b := range cluster.BoundsOf(ctx, cl, parts) {
+		if b.Err != nil {
+			failed[at] = b.Err
+		} else {
+			ends[at] = [2]int64{b.Start, b.Stable}
 		}
-	})
+	}
 	return ends, failed
 }

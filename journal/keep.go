@@ -60,9 +60,12 @@ func (t *kept) follow(rt *kmsg.MetadataResponseTopic) {
 	case rt.ErrorCode == 0 && len(rt.Partitions) > 0:
 		first := slices.MinFunc(rt.Partitions, func(a, b kmsg.MetadataResponseTopicPartition) int { return int(a.Partition - b.Partition) })
 		t.wanted, t.replicas = int32(len(rt.Partitions)), int16(max(len(first.Replicas), 1))
-		t.ingressHas, t.ingressTold = t.wanted, true
+		t.ingressHas, t.ingressTold, t.ingressMisses = t.wanted, true, 0
 	case rt.ErrorCode == kerr.UnknownTopicOrPartition.Code:
-		t.wanted, t.ingressHas, t.ingressTold = 0, 0, true
+		t.wanted = 0
+		if t.ingressMisses++; t.ingressHas == 0 || t.ingressMisses >= missesBelieved {
+			t.ingressHas, t.ingressTold = 0, true
+		}
 	case rt.ErrorCode == kerr.TopicAuthorizationFailed.Code:
 		t.ingressHas, t.ingressTold = 0, true
 	}

@@ -25,10 +25,11 @@ type kept struct {
 	misses   int             // answers in a row that did not know the topic
 
 	// ingressHas is how many partitions the ingress topic has, and ingressTold that brokers said so. Unlike wanted it is 0
-	// also where nobody may look.
-	ingressHas  int32
-	ingressTold bool
-	orphaned    orphaned
+	// also where nobody may look, and not at the first answer that does not know the topic.
+	ingressHas    int32
+	ingressTold   bool
+	ingressMisses int // such answers in a row
+	orphaned      orphaned
 
 	making, growing, using refusal
 	unreadable             bool // a right is missing without which nobody reads it

@@ -3,6 +3,12 @@ package runs
 import (
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // orphans is a group whose ingress topic was made again with two partitions of three. Two copies wait in the third.
@@ -59,4 +65,65 @@ A downgrade is not safe, to a release that knows no runs:
 		t.Errorf("a directory alone is left: %+v", got)
 	}
 	w.fails(w.do("show --partition 3"), "layover runs: --partition 3: ingress topic \"delayed\" has the partitions 0 to 1, and its runs topic 0 to 2\n")
+}
+
+// TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans: the first broker that is asked has just started, and does not know the
+// runs topic yet.
+func TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans(t *testing.T) {
+	for _, err := range []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.UnknownServerError} {
+		w := orphans(t)
+		w.CreateTopic(ingress, 2, nil)
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: err})
+		if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+}
+
+// TestADeletedIngressTopicIsNotMadeAgainByAdvice where nobody may look whether it has runs.
+func TestADeletedIngressTopicIsNotMadeAgainByAdvice(t *testing.T) {
+	w := orphans(t)
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runsTopic, Err: kerr.TopicAuthorizationFailed})
+	if got := w.do("show"); got.code == 0 || !strings.Contains(got.stderr, "neither make it again nor restart the instance") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestOrphansThatWereDeliveredDoNotWait: no commit of a topic that is gone can say so, and nobody deletes them. The journal
+// says it.
+func TestOrphansThatWereDeliveredDoNotWait(t *testing.T) {
+	w := newFixture(t)
+	w.member(2, 0xa1).move(days(1, 2, 3)...).list().finish(0, 1, 2)
+	w.DeleteTopic(ingress)
+	w.CreateTopic(ingress, 2, nil)
+	if got := w.do("show"); got.code != 0 || !strings.HasSuffix(got.stdout, "log start 0, end 4\n  commit: none\n  no copy waits\n  finished and not deleted: 4 offsets\n"+safe) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten: it was made again with fewer partitions, and then taken out.
+func TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten(t *testing.T) {
+	const other = "other"
+	runs := other + "." + group + ".runs"
+	w := newFixture(t)
+	w.CreateTopic(other, 1, nil)
+	w.CreateTopic(runs, 3, nil)
+	w.Commit(group, kadm.Offset{Topic: other, At: 0, LeaderEpoch: -1})
+	if got := w.do("show"); got.code != 0 || !strings.HasSuffix(got.stdout, safe) {
+		t.Errorf("they are empty: %+v", got)
+	}
+	w.Produce(&kgo.Record{Topic: runs, Partition: 2, Value: []byte("x")})
+	got := w.do("show")
+	if !strings.Contains(got.stdout, "Missing is:\n  topic other, which LAYOVER_INGRESS_TOPICS does not have: layover runs show --topic other\n") {
+		t.Errorf("%+v", got)
+	}
+	no := w.Refuse(kmsg.ListOffsets, kfake.Fault{Topic: runs, Err: kerr.TopicAuthorizationFailed})
+	if denied := w.do("show"); denied != got {
+		t.Errorf("nobody tells: %+v", denied)
+	}
+	no.Remove()
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runs, Err: kerr.TopicAuthorizationFailed})
+	if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
+		t.Errorf("nobody may look: %+v", got)
+	}
 }

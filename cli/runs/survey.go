@@ -22,6 +22,7 @@ type partition struct {
 	runs                   offsets.TopicPartition // that of the runs topic
 	orphan                 bool                   // the ingress topic, which has only so many partitions, does not have it
 	ingressHas             int32
+	uncounted              bool // no broker has told of partitions of the runs topic
 
 	committed *offsets.Committed // nil: none
 	said      offsets.RunsState  // what the commit says of runs
@@ -67,6 +68,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
 				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
 				orphan:         n >= topics[name].Partitions, ingressHas: topics[name].Partitions,
+				uncounted: topics[c.cfg.RunsName(name)].Partitions == 0,
 			}
 			p.take(committed)
 			parts = append(parts, p)
@@ -81,13 +83,26 @@ func (c *command) partitions(name string, topics map[string]kafka.Topic) int32 {
 	return max(topics[name].Partitions, topics[c.cfg.RunsName(name)].Partitions)
 }
 
+// uncounted returns an error for each runs topic of which the survey knew no partition, and that was looked into: it may
+// have more than its ingress topic.
+func uncounted(parts []*partition, looked []copies.Looked) (problems []error) {
+	said := make(map[string]bool)
+	for i, p := range parts {
+		if p.uncounted && looked[i].Err == nil && !said[p.runs.Topic] {
+			said[p.runs.Topic] = true
+			problems = append(problems, fmt.Errorf("%s: brokers do not agree whether runs topic %s exists: ask once more", p.Topic, p.runs.Topic))
+		}
+	}
+	return problems
+}
+
 // wholeGroup reports whether all partitions of the settings' topics are selected.
 func (c *command) wholeGroup() bool {
 	return c.partition < 0 && slices.Equal(c.ingress, c.cfg.IngressTopics)
 }
 
 // leftOut returns the topics that the settings do not have, where a commit of the group forbids older releases, or cannot
-// be read: copies of them may wait. A topic that is gone has none that anybody delivers.
+// be read, and those with records beside their partitions: copies of them may wait. A topic that is gone has none that anybody delivers.
 func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartition]offsets.Committed) (left []string, err error) {
 	var names []string
 	for tp := range committed {
@@ -99,7 +114,11 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 		return nil, nil
 	}
 	slices.Sort(names)
-	clusterID, topics, err := c.brokers.Topics(ctx, names)
+	asked := slices.Clone(names)
+	for _, name := range names {
+		asked = append(asked, c.cfg.RunsName(name))
+	}
+	clusterID, topics, err := c.brokers.Topics(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -112,18 +131,39 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 			left = append(left, tp.Topic)
 		}
 	}
+	for _, name := range names {
+		if topics[name].Err == nil && !slices.Contains(left, name) && c.mayHaveOrphans(ctx, name, topics) {
+			left = append(left, name)
+		}
+	}
 	slices.Sort(left)
 	return left, nil
+}
+
+// mayHaveOrphans reports whether copies may wait in runs of a topic beside its partitions. No commit is about these.
+func (c *command) mayHaveOrphans(ctx context.Context, name string, topics map[string]kafka.Topic) bool {
+	has, runs := topics[name].Partitions, topics[c.cfg.RunsName(name)]
+	if runs.Err != nil {
+		return !isMissing(runs.Err)
+	}
+	if runs.Partitions <= has {
+		return false
+	}
+	bounds := c.brokers.Bounds(ctx, c.cfg.RunsName(name), runs.Partitions)
+	return slices.ContainsFunc(bounds[has:], func(b cluster.Bounds) bool { return b.Err != nil || b.Start < b.End })
 }
 
 // present is nil if the ingress topic is there, with the selected partition. A journal that
 // may not be read is an error: its finished copies would count as waiting.
 func (c *command) present(name string, topics map[string]kafka.Topic) error {
 	t, journal := topics[name], c.cfg.JournalName(name)
-	mend := kafka.MissingIngress(c.cfg, name)
-	if runs := topics[c.cfg.RunsName(name)]; runs.Partitions > 0 {
-		mend = "it was deleted. While an instance runs, neither make it again nor restart the instance: records that wait in memory would be lost. " +
-			"layover doctor says what to do"
+	const keep = "neither make it again nor restart the instance: records that wait in memory would be lost. layover doctor says what to do"
+	mend, runs := kafka.MissingIngress(c.cfg, name), topics[c.cfg.RunsName(name)]
+	switch {
+	case runs.Partitions > 0:
+		mend = "it was deleted. While an instance runs, " + keep
+	case runs.Err != nil && !isMissing(runs.Err): // nobody knows whether it has runs
+		mend += ". If it was deleted and an instance runs, " + keep
 	}
 	if err := c.brokers.Present(name, "ingress topic", mend, t.Err); err != nil {
 		return err
@@ -135,6 +175,11 @@ func (c *command) present(name string, topics map[string]kafka.Topic) error {
 		return c.noPartition(name, t.Partitions, topics[c.cfg.RunsName(name)].Partitions)
 	}
 	return nil
+}
+
+// isMissing reports whether an answer about a topic says that there is none.
+func isMissing(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException)
 }
 
 // noPartition is the error of a selected partition that neither topic has.

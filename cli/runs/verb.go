@@ -92,11 +92,13 @@ func (c *command) show(ctx context.Context) {
 		c.fail(err)
 		return
 	}
+	all := c.look(ctx, parts)
+	problems = append(problems, uncounted(parts, all)...)
 	v := verdict{all: c.wholeGroup(), failed: len(problems), left: c.left}
 	for _, problem := range problems {
 		c.fail(problem)
 	}
-	for i, looked := range c.look(ctx, parts) {
+	for i, looked := range all {
 		p := parts[i]
 		f, err := c.find(ctx, p, looked)
 		if f != nil {

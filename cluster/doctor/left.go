@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -41,19 +41,15 @@ func (a *asking) askLeft(ctx context.Context) {
 	if f.left.err = err; err != nil {
 		return
 	}
-	var parts []offsets.TopicPartition
+	moved, err := a.movedOf(ctx, committed)
+	if f.left.err = err; err != nil {
+		return
+	}
+	parts := slices.Collect(maps.Keys(moved))
 	for tp := range committed {
 		parts = append(append(parts, tp), f.ownOf(tp)...)
 	}
-	bounds := make(cluster.Located)
-	var mu sync.Mutex
-	cluster.AskBounds(ctx, a.Client, parts, func(some cluster.Located) {
-		mu.Lock()
-		defer mu.Unlock()
-		for tp, b := range some {
-			bounds[tp] = b
-		}
-	})
+	bounds := cluster.BoundsOf(ctx, a.Client, parts)
 	topics := make(map[string]*leftTopic)
 	for tp, from := range committed {
 		t := topics[tp.Topic]
@@ -62,17 +58,42 @@ func (a *asking) askLeft(ctx context.Context) {
 			topics[tp.Topic] = t
 		}
 		t.add(&t.waiting, bounds[tp], from)
-		t.add(&t.moved, bounds[f.runsOf(tp)], 0)
 		for _, own := range f.ownOf(tp) {
 			if bounds[own].Err == nil && !slices.Contains(t.own, own.Topic) {
 				t.own = append(t.own, own.Topic)
 			}
 		}
 	}
+	for at, ingress := range moved {
+		topics[ingress].add(&topics[ingress].moved, bounds[at], 0)
+	}
 	for _, t := range topics {
 		f.left.topics = append(f.left.topics, *t)
 	}
 	slices.SortFunc(f.left.topics, func(a, b leftTopic) int { return cmp.Compare(a.name, b.name) })
+}
+
+// movedOf returns the runs partitions of topics with committed offsets, and the ingress topic of each. A topic that was
+// made again with fewer partitions has more of these than of its own.
+func (a *asking) movedOf(ctx context.Context, committed map[offsets.TopicPartition]int64) (map[offsets.TopicPartition]string, error) {
+	moved, ingress := make(map[offsets.TopicPartition]string), make(map[string]string)
+	for tp := range committed {
+		at := a.facts.runsOf(tp)
+		moved[at], ingress[at.Topic] = tp.Topic, tp.Topic
+	}
+	if len(moved) == 0 {
+		return nil, nil
+	}
+	resp, err := cluster.Metadata(ctx, bounded{a.Client}, slices.Collect(maps.Keys(ingress)), askTimeout, false)
+	if err != nil {
+		return nil, err
+	}
+	for name, t := range cluster.ByName(resp) {
+		for i := range t.Partitions {
+			moved[offsets.TopicPartition{Topic: name, Partition: t.Partitions[i].Partition}] = ingress[name]
+		}
+	}
+	return moved, nil
 }
 
 // runsOf returns the runs partition of an ingress partition.

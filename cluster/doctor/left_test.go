@@ -76,3 +76,18 @@ func TestATopicThatAMemberReadsIsNotLeft(t *testing.T) {
 		t.Errorf("%+v, %+v", gone, denied)
 	}
 }
+
+// TestCopiesBesideALeftTopicsPartitionsAreCounted: it was made again with fewer, before it was taken out of the settings.
+func TestCopiesBesideALeftTopicsPartitionsAreCounted(t *testing.T) {
+	inBubble(t, 2, func(w *fixture) {
+		runs := w.cfg.RunsName("shrunk")
+		w.CreateTopic("shrunk", 1, nil)
+		w.CreateTopic(runs, 3, nil)
+		w.Commit(w.cfg.GroupID, kadm.Offset{Topic: "shrunk", At: 0, LeaderEpoch: -1})
+		w.is(w.run()["left-topics"], OK)
+		w.Produce(&kgo.Record{Topic: runs, Partition: 2, Value: []byte("x")}, &kgo.Record{Topic: runs, Partition: 2, Value: []byte("x")})
+		w.is(w.run()["left-topics"], Warn, "shrunk is not in LAYOVER_INGRESS_TOPICS any more", "up to 0 records there, up to 2 in its runs topic")
+		w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runs, Err: kerr.TopicAuthorizationFailed})
+		w.is(w.run()["left-topics"], Unknown, "whether records wait in shrunk")
+	})
+}

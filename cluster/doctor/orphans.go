@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	"layover/cluster"
+	"layover/delay"
 	"layover/offsets"
 )
 
@@ -37,21 +37,9 @@ func (a *asking) askOrphans(ctx context.Context) {
 	if len(parts) == 0 {
 		return
 	}
-	bounds := make(cluster.Located)
-	var mu sync.Mutex
-	cluster.AskBounds(ctx, a.Client, parts, func(some cluster.Located) {
-		mu.Lock()
-		defer mu.Unlock()
-		for at, b := range some {
-			bounds[at] = b
-		}
-	})
+	bounds := cluster.BoundsOf(ctx, a.Client, parts)
 	for _, at := range parts {
-		o := f.orphans[at.Topic]
-		b, told := bounds[at]
-		if !told {
-			b.Err = errNoValue
-		}
+		o, b := f.orphans[at.Topic], bounds[at]
 		o.err = cmp.Or(o.err, b.Err)
 		if n := b.End - b.Start; b.Err == nil && n > 0 {
 			o.records, o.last = o.records+n, max(o.last, at.Partition)
@@ -67,10 +55,14 @@ func (f *facts) findOrphans(v *verdicts) {
 		switch {
 		case o == nil || o.has == 0:
 		case o.records > 0:
+			others := ""
+			if o.err != nil {
+				others = ", and of others nobody tells"
+			}
 			v.add(Warn, fmt.Sprintf("give the ingress topic the partitions that it had, and they are delivered:\n%s --alter --topic %s --partitions %d",
 				f.tool("kafka-topics.sh"), o.ingress, o.last+1),
-				"%s has up to %d copies in partitions that its ingress topic %s does not have, as that has %s: no instance is assigned them",
-				u.topic, o.records, o.ingress, count(o.has, "partition"))
+				"%s has up to %d copies in partitions that its ingress topic %s does not have, as that has %s: no instance is assigned them%s",
+				u.topic, o.records, o.ingress, count(o.has, "partition"), others)
 		case o.err != nil:
 			v.add(Unknown, "", "whether copies wait in %s, which has more partitions than its ingress topic %s: %s", u.topic, o.ingress, clean(o.err.Error()))
 		}
@@ -80,9 +72,9 @@ func (f *facts) findOrphans(v *verdicts) {
 // copiesOf says what may wait in the runs topic of an ingress topic that does not exist; "" where nothing does.
 func (f *facts) copiesOf(ingress string) string {
 	runs := f.settings.RunsName(ingress)
-	o := f.orphans[runs]
+	t, o := f.topics[runs], f.orphans[runs]
 	switch {
-	case len(f.topics[runs].partitions) == 0, o != nil && o.err == nil && o.records == 0:
+	case !delay.IsTopicName(runs), isMissing(t.err), o != nil && o.err == nil && o.records == 0:
 		return ""
 	case o != nil && o.records > 0:
 		return fmt.Sprintf("%s has up to %d copies", runs, o.records)

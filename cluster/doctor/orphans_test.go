@@ -46,3 +46,34 @@ func TestCopiesThatNobodyIsAssignedAreFound(t *testing.T) {
 		w.is(w.run()["topics"], Fail, "take the topic out of LAYOVER_INGRESS_TOPICS, or make it again:")
 	})
 }
+
+// TestARunsTopicThatMayNotBeLookedAtMayHaveCopies: an ingress topic that is gone is not given up then.
+func TestARunsTopicThatMayNotBeLookedAtMayHaveCopies(t *testing.T) {
+	inBubble(t, 1, func(w *fixture) {
+		runs := w.cfg.RunsName("delayed")
+		w.CreateTopic(w.cfg.JournalName("delayed"), 2, nil)
+		w.CreateTopic(runs, 2, nil)
+		w.Produce(&kgo.Record{Topic: runs, Value: []byte("x")})
+		w.DeleteTopic("delayed")
+		for _, err := range []*kerr.Error{kerr.TopicAuthorizationFailed, kerr.UnknownServerError} {
+			no := w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runs, Err: err})
+			found := w.run()["topics"]
+			w.is(found, Fail, runs+" may have copies", "make it again:", "--create --topic delayed --partitions 2")
+			if strings.Contains(found.Fix, "take the topic out") {
+				t.Errorf("%v: copies are given up: %s", err, found.Fix)
+			}
+			no.Remove()
+		}
+	})
+}
+
+// TestANameThatNoTopicCanHaveHasNoCopies.
+func TestANameThatNoTopicCanHaveHasNoCopies(t *testing.T) {
+	inBubble(t, 1, func(w *fixture) {
+		w.cfg.GroupID = "my group"
+		w.cfg.JournalTopic = "{ingress}.journal"
+		w.CreateTopic("delayed.journal", 2, nil)
+		w.DeleteTopic("delayed")
+		w.is(w.run()["topics"], Fail, "take the topic out of LAYOVER_INGRESS_TOPICS, or make it again:")
+	})
+}
