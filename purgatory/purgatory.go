@@ -282,10 +282,10 @@ func (c *Core) Bytes() int64 {
 }
 
 // Resting returns the bytes that the records in memory take by themselves, with what Trim gives back behind them. No
-// delivery frees more. While one is in flight to a target or runs topic that answers it returns Bytes.
-func (c *Core) Resting() int64 {
+// delivery frees more. While one is in flight to a target or runs topic that answers it returns all, which is Bytes.
+func (c *Core) Resting(all int64) int64 {
 	if c.out.flights.occupying() > 0 || c.runs.Answering() > 0 {
-		return c.Bytes()
+		return all
 	}
 	bytes := c.store.bytes + c.out.flights.memory()
 	for p := range c.parts.here() {
