@@ -87,3 +87,32 @@ func (w *fixture) badSeed(connects dialer) {
 		return good(ctx, network, addr)
 	}
 }
+
+// TestASlowBrokerIsReachedByOneAttempt, once it is known: each record after an idle time needs new connections.
+func TestASlowBrokerIsReachedByOneAttempt(t *testing.T) {
+	const takes = 2500 * time.Millisecond
+	inBubble(t, func(w *fixture) {
+		good := w.dial
+		w.dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			select {
+			case <-ctx.Done():
+				return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
+			case <-time.After(takes):
+			}
+			return good(ctx, network, addr)
+		}
+		in := w.start()
+		in.ready()
+		for _, key := range []string{"a", "b", "c"} {
+			time.Sleep(5 * time.Minute)
+			before := len(w.values(egress))
+			w.send(0, key, header("x-delay", "0s"))
+			sent := time.Now()
+			w.Until(time.Minute, "it is delivered", func() bool { return len(w.values(egress)) > before })
+			if took := time.Since(sent); took > takes+time.Second/2 {
+				t.Errorf("%s is delivered after %v", key, took)
+			}
+		}
+		in.stop()
+	})
+}

@@ -3,6 +3,7 @@ package lane
 import (
 	"io"
 	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
@@ -101,5 +102,35 @@ func benchAlreadyDue(b *testing.B, leaveOut delay.Added, ahead, flying int) {
 	b.StopTimer()
 	if n := l.core.Snapshot().InFlight; ahead > 0 && b.N > 4*flying && n != flying {
 		b.Fatalf("%d are in flight", n)
+	}
+}
+
+// BenchmarkReport is what each turn pays to say what memory is used, while a record is in flight, by assigned partitions.
+func BenchmarkReport(b *testing.B) {
+	for _, partitions := range []int32{2, 100} {
+		b.Run(strconv.Itoa(int(partitions)), func(b *testing.B) {
+			s := &sink{flying: 1}
+			targets, err := delay.NewTargets("ready", nil, []string{"delayed"}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l := New(Config{
+				Core:  purgatory.Config{MaxInFlight: 1, MaxBuffered: 4, MaxInFlightBytes: 8 << 20, Geometry: wheel.DefaultGeometry()},
+				Rules: always(&delay.Rules{MaxDelay: 24 * time.Hour, Targets: targets}), Answered: func() time.Duration { return 0 },
+				Changed: func() {}, Log: slog.New(slog.DiscardHandler),
+			}, s, s, s)
+			now := time.Now()
+			for p := range partitions {
+				l.core.Assign(facts.Assigned{Assignment: assignment(p, 1), Window: offsets.NewWindow(0), Committed: true})
+			}
+			l.in.fetched = []fetched{{assignment: assignment(0, 1), records: []*kgo.Record{{Topic: "delayed", Timestamp: now, Headers: []kgo.RecordHeader{{Key: "x-delay", Value: []byte("0")}}}}}}
+			l.in.read()
+			if s.round(l, now); l.core.Occupying() != 1 {
+				b.Fatal("nothing is in flight")
+			}
+			for b.Loop() {
+				l.seen.report(l.core, 0)
+			}
+		})
 	}
 }

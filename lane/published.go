@@ -85,8 +85,8 @@ func (p *published) publish(core *purgatory.Core, now time.Time) {
 
 // report makes the loop's bytes and pauses known where reading is governed.
 func (p *published) report(core *purgatory.Core, beside int64) {
-	p.resting.Store(core.Resting() + beside) // first: whoever sees the bytes of a record sees that there is one
 	p.core = core.Bytes()
+	p.resting.Store(core.Resting(p.core) + beside) // first: whoever sees the bytes of a record sees that there is one
 	p.bytes.Store(p.core + beside)
 	loaded := core.Runs().LoadedBytes()
 	p.loaded.Store(loaded)

@@ -15,6 +15,7 @@ type census struct {
 	due      map[*source]int
 	inFlight map[*source]int
 	overhead int64
+	keptRoom int
 	putBack  map[string]int // by label
 	used     int64          // bytes of records
 	copies   int64          // of them that are loaded copies
@@ -66,6 +67,12 @@ func (n *census) queue(c *Core, q *queue, at spot) {
 		}
 	}
 	n.overhead += int64(len(q.buf)) * entrySize
+	if q.kept != (q.length == 0 && len(q.buf) > fewEntries) {
+		panic(fmt.Sprintf("a queue of %d entries with room for %d counts as kept: %v", q.length, len(q.buf), q.kept))
+	}
+	if q.kept {
+		n.keptRoom += len(q.buf)
+	}
 	dead := q.length - q.count
 	n.ids.dead += dead
 	if dead > q.count || q.count > 0 && q.front() != q.at(0) || q.length > 0 && q.store.isGone(q.at(0).loc) {
@@ -145,6 +152,9 @@ func (r *rig) audit() {
 	}
 	if got, want := c.Bytes(), r.memory(n); got != want {
 		r.Errorf("%d bytes of memory counted, recount %d", got, want)
+	}
+	if c.out.dir.kept != n.keptRoom {
+		r.Errorf("room for %d entries counts as kept, recount %d", c.out.dir.kept, n.keptRoom)
 	}
 	if c.out.dir.overhead != n.overhead {
 		r.Errorf("%d bytes of overhead counted, recount %d", c.out.dir.overhead, n.overhead)

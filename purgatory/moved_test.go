@@ -209,23 +209,23 @@ func TestWhatRestsInACoreIsWhatItsRecordsGiveBack(t *testing.T) {
 	r := newRig(t, nil)
 	r.assign(0, 1, 0)
 	for round := range int64(2) {
-		if rests := r.Resting(); rests != 0 {
+		if rests := r.Resting(r.Bytes()); rests != 0 {
 			t.Errorf("round %d: with nothing parked %d bytes rest", round, rests)
 		}
 		r.mustTake(0, 1, 5, round)
-		if rests := r.Resting(); rests != r.store.bytes || rests < minChunk {
+		if rests := r.Resting(r.Bytes()); rests != r.store.bytes || rests < minChunk {
 			t.Errorf("round %d: with one that is parked %d bytes rest, of chunks of %d", round, rests, r.store.bytes)
 		}
 		r.pass(5)
-		if rests := r.Resting(); rests != r.store.bytes+r.out.flights.memory()+entrySize {
+		if rests := r.Resting(r.Bytes()); rests != r.store.bytes+r.out.flights.memory()+entrySize {
 			t.Errorf("round %d: with one that is due %d bytes rest, of chunks of %d", round, rests, r.store.bytes)
 		}
 		ds := r.offer()
-		if rests := r.Resting(); rests != r.Bytes() {
+		if rests := r.Resting(r.Bytes()); rests != r.Bytes() {
 			t.Errorf("round %d: with one in flight %d bytes rest, of %d", round, rests, r.Bytes())
 		}
 		r.end(Delivered, ds...)
-		if rests := r.Resting(); rests != r.store.bytes+r.out.flights.memory() || r.out.flights.memory() == 0 {
+		if rests := r.Resting(r.Bytes()); rests != r.store.bytes+r.out.flights.memory() || r.out.flights.memory() == 0 {
 			t.Errorf("round %d: with one delivered %d bytes rest, of chunks of %d", round, rests, r.store.bytes)
 		}
 		r.Trim()

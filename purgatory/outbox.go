@@ -95,7 +95,7 @@ func newOutbox(cfg *Config, s *store, stats *Stats, now *Clock) *outbox {
 
 // source returns the source of an assignment that begins.
 func (o *outbox) source(tp offsets.TopicPartition, slot uint32, confirmed bool) *source {
-	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.overhead, store: o.store}, behind: queue{memory: &o.dir.overhead, store: o.store}}
+	return &source{TopicPartition: tp, slot: slot, confirmed: confirmed, waiting: queue{memory: &o.dir.room, store: o.store}, behind: queue{memory: &o.dir.room, store: o.store}}
 }
 
 // enqueue puts a due record where it waits. It waits with its source until

@@ -281,11 +281,12 @@ func (c *Core) Bytes() int64 {
 	return b
 }
 
-// Resting returns the bytes that the records in memory take by themselves, with what Trim gives back behind them. No
-// delivery frees more. While one is in flight to a target or runs topic that answers it returns Bytes.
-func (c *Core) Resting() int64 {
+// Resting returns the bytes that the records in memory take by themselves, with the chunks and the list of flights that
+// are kept behind them. No delivery frees more. While one is in flight to a target or runs topic that answers it returns
+// all, which is Bytes.
+func (c *Core) Resting(all int64) int64 {
 	if c.out.flights.occupying() > 0 || c.runs.Answering() > 0 {
-		return c.Bytes()
+		return all
 	}
 	bytes := c.store.bytes + c.out.flights.memory()
 	for p := range c.parts.here() {
@@ -311,4 +312,6 @@ func (c *Core) Pauses() []Pause { return c.out.pauses() }
 func (c *Core) Trim() {
 	c.store.trim()
 	c.out.flights.trim()
+	c.parking.wheel.Trim()
+	c.out.dir.trim(&c.parts)
 }

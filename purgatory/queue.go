@@ -78,13 +78,20 @@ const entrySize = 48
 // than half of the entries are dead. Only at, take and settle see it. Invariant: none is in
 // front, and at most half are dead; audit in the tests checks it.
 type queue struct {
-	memory *int64 // counts the bytes of buf, for the outbox's total
+	memory *room
 	store  *store
 	buf    []entry
 	head   int
 	length int   // entries in buf
 	count  int   // of them, those that are not dead
 	bytes  int64 // that those take, by weight
+	kept   bool  // buf counts as kept: the queue is empty
+}
+
+// room is the memory of targets, their partitions, and all queues of a core.
+type room struct {
+	overhead int64 // bytes
+	kept     int   // entries that empty queues keep room for, of those that keep it for more than fewEntries
 }
 
 func (q *queue) grow() {
@@ -93,11 +100,12 @@ func (q *queue) grow() {
 	for i := range q.length {
 		buf[i] = q.buf[(q.head+i)%len(q.buf)]
 	}
-	*q.memory += int64(size-len(q.buf)) * entrySize
+	q.memory.overhead += int64(size-len(q.buf)) * entrySize
 	q.buf, q.head = buf, 0
 }
 
 func (q *queue) pushBack(e entry) {
+	q.use()
 	if q.length == len(q.buf) {
 		q.grow()
 	}
@@ -106,6 +114,7 @@ func (q *queue) pushBack(e entry) {
 }
 
 func (q *queue) pushFront(e entry) {
+	q.use()
 	if q.length == len(q.buf) {
 		q.grow()
 	}
@@ -222,19 +231,47 @@ func (q *queue) popBack() entry {
 	}
 }
 
-// keptEntries is how many entries an empty queue keeps room for.
-const keptEntries = 1024
+const (
+	// keptEntries is how many entries an empty queue keeps room for.
+	keptEntries = 1024
+	// keptInAll is how many all of them do, 384 KiB: there is one for each partition of many targets.
+	keptInAll = 8 * keptEntries
+	// fewEntries is the room that an empty queue keeps in any case.
+	fewEntries = 4
+)
 
-// shrink gives back the memory of an empty queue, if it is much.
+// shrink gives back the memory of an empty queue, if it is much, or others keep much.
 func (q *queue) shrink() {
-	if q.length == 0 && len(q.buf) > keptEntries {
+	n := len(q.buf)
+	switch {
+	case q.length > 0 || n <= fewEntries || q.kept:
+	case n > keptEntries || q.memory.kept+n > keptInAll:
+		q.free()
+	default:
+		q.kept = true
+		q.memory.kept += n
+	}
+}
+
+// use is called before a queue gets an entry.
+func (q *queue) use() {
+	if q.kept {
+		q.kept = false
+		q.memory.kept -= len(q.buf)
+	}
+}
+
+// trim gives back the memory of a queue that is empty, however little it is.
+func (q *queue) trim() {
+	if q.length == 0 && len(q.buf) > 0 {
 		q.free()
 	}
 }
 
 // free gives back the memory of an empty queue.
 func (q *queue) free() {
-	*q.memory -= int64(len(q.buf)) * entrySize
+	q.use()
+	q.memory.overhead -= int64(len(q.buf)) * entrySize
 	q.buf, q.head = nil, 0
 }
 

@@ -162,7 +162,7 @@ func TestMixedDelaysDoNotPinTheChunksOfShortOnes(t *testing.T) {
 
 func TestTheQueueAgreesWithASlice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
-	var held int64
+	var held room
 	q := queue{memory: &held}
 	var model []entry
 	for step := range 30_000 {
@@ -208,8 +208,8 @@ func TestTheQueueAgreesWithASlice(t *testing.T) {
 				t.Fatalf("an empty queue keeps room for %d", len(q.buf))
 			}
 		}
-		if q.count != len(model) || held != int64(len(q.buf))*entrySize || (q.front() == nil) != (len(model) == 0) {
-			t.Fatalf("count %d, %d bytes; want %d and %d", q.count, held, len(model), len(q.buf)*entrySize)
+		if q.count != len(model) || held.overhead != int64(len(q.buf))*entrySize || (q.front() == nil) != (len(model) == 0) {
+			t.Fatalf("count %d, %d bytes; want %d and %d", q.count, held.overhead, len(model), len(q.buf)*entrySize)
 		}
 	}
 }

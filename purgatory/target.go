@@ -82,13 +82,12 @@ type directory struct {
 	dead  *target // the dead-letter topic, nil for none
 	// events is the topic of events, nil for none. It is no target of any record.
 	events *target
-	// overhead is the memory of targets, their partitions, and all queues, in bytes.
-	overhead int64
-	copies   int64 // bytes of the records that were read from runs topics
-	texts    int64 // bytes of the failures that entries have
-	shared   int64 // of those, the bytes of failures that many letters share
-	store    *store
-	apart    bool // Config.ApartByIngress
+	room
+	copies int64 // bytes of the records that were read from runs topics
+	texts  int64 // bytes of the failures that entries have
+	shared int64 // of those, the bytes of failures that many letters share
+	store  *store
+	apart  bool // Config.ApartByIngress
 }
 
 func newDirectory(s *store, apart bool) directory {
@@ -116,7 +115,7 @@ func (d *directory) target(key TargetName, label string) *target {
 
 func (d *directory) make(key TargetName, label string) *target {
 	name := key.Name
-	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.overhead, store: d.store}}
+	t := &target{key: key, name: name, label: label, state: TargetState{Verdict: Pending}, queue: queue{memory: &d.room, store: d.store}}
 	if n := len(d.free); n > 0 {
 		t.index, d.free = d.free[n-1], d.free[:n-1]
 	} else {
@@ -133,8 +132,8 @@ func (d *directory) make(key TargetName, label string) *target {
 // partitions beside queues and name, in bytes. They count struct, map and list
 // entries.
 const (
-	targetSize = 536
-	destSize   = 264
+	targetSize = 544
+	destSize   = 272
 )
 
 // has reports whether the target has that partition still, as far as it is known.
@@ -211,6 +210,26 @@ func (d *directory) drop(t *target) {
 	d.free = append(d.free, t.index)
 }
 
+// trim gives back the room that empty queues keep, of targets and of sources. While none is kept it costs nothing.
+func (d *directory) trim(parts *partitions) {
+	if d.kept == 0 {
+		return
+	}
+	for p := range parts.here() {
+		p.src.waiting.trim()
+		p.src.behind.trim()
+	}
+	for _, t := range d.list {
+		if t == nil {
+			continue
+		}
+		t.queue.trim()
+		for _, p := range t.dests {
+			p.overflow.trim()
+		}
+	}
+}
+
 // park writes a record for a target into a class of chunks.
 func (d *directory) park(t *target, h *header, body Body, classNo int) location {
 	size := body.Size()
@@ -245,7 +264,7 @@ func (t *target) find(no int32) (at int, known bool) {
 func (d *directory) dest(t *target, no int32) *dest {
 	at, known := t.find(no)
 	if !known {
-		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.overhead, store: d.store}})
+		t.dests = slices.Insert(t.dests, at, &dest{target: t, no: no, overflow: queue{memory: &d.room, store: d.store}})
 		d.overhead += destSize
 	}
 	return t.dests[at]

@@ -69,3 +69,35 @@ func TestABurstOfTheSizeBeforeAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations for a burst, want 0", n)
 	}
 }
+
+// TestATrimmedWheelKeepsNothingOfABurst, and takes the next one.
+func TestATrimmedWheelKeepsNothingOfABurst(t *testing.T) {
+	w := New(0, DefaultGeometry())
+	w.Add(3_600_000, 0)
+	const records = 20_000
+	var few int64
+	for round := range 3 {
+		deadlineMs := w.NowMs() + 1
+		for i := range uint64(records) {
+			w.Add(deadlineMs, i)
+		}
+		due, _ := w.AdvanceClock(deadlineMs, records, nil)
+		if len(due) != records {
+			t.Fatalf("%d records came out", len(due))
+		}
+		before := w.Bytes()
+		w.Trim()
+		got := w.Bytes()
+		if before-got < maxSpareSlabs*slabPlaces*16 || len(w.store.chunks.spare)+len(w.store.live.spare) > 0 {
+			t.Errorf("round %d: %d of %d bytes are left", round, got, before)
+		}
+		if round == 0 {
+			few = got
+		} else if got > few+1024 {
+			t.Errorf("round %d: %d bytes are left, %d after the first", round, got, few)
+		}
+	}
+	if due, _ := w.AdvanceClock(3_600_000, 10, nil); len(due) != 1 {
+		t.Errorf("%d records are left", len(due))
+	}
+}

@@ -156,6 +156,15 @@ func (a *arena) release(ref uint32) {
 	a.vacant = append(a.vacant, i)
 }
 
+// trim gives the spare slabs back to the runtime.
+func (a *arena) trim() {
+	for _, i := range a.spare {
+		a.slabs[i] = nil
+	}
+	a.held -= len(a.spare)
+	a.vacant, a.spare = append(a.vacant, a.spare...), nil
+}
+
 // sparse reports whether more than a third of the memory is free, and more than minFree
 // slabs. Moving chunks to lower slabs would then give some back.
 func (a *arena) sparse(minFree int) bool {

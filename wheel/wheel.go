@@ -188,6 +188,12 @@ func (w *TimingWheel) Bytes() int64 {
 	return n
 }
 
+// Trim gives back the memory that is spare, up to 288 KiB. The next burst takes it anew.
+func (w *TimingWheel) Trim() {
+	w.store.chunks.trim()
+	w.store.live.spare = nil
+}
+
 // tickAfter is the first tick at or after ms.
 func (w *TimingWheel) tickAfter(ms int64) int64 {
 	tick := ms / w.geometry.TickMs // rounds towards zero, which is up for negative numbers

@@ -169,6 +169,16 @@ func (c *Connection) meet(addr string, shown []*x509.Certificate) {
 
 // dial connects to a broker, unless an attempt there was refused a moment ago.
 func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	began := time.Now()
+	conn, err := c.attempt(ctx, network, addr)
+	if err != nil && ctx.Err() != nil && time.Since(began) < reachTimeout {
+		err = cut{err}
+	}
+	return conn, err
+}
+
+// attempt is dial.
+func (c *Connection) attempt(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err := c.skips(addr); err != nil {
 		return nil, err
 	}
@@ -220,9 +230,9 @@ func (temporary) Temporary() bool { return true }
 
 // OnBrokerConnect implements kgo.HookBrokerConnect: kgo calls it at the end of each
 // attempt, login included.
-func (c *Connection) OnBrokerConnect(b kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+func (c *Connection) OnBrokerConnect(b kgo.BrokerMetadata, took time.Duration, _ net.Conn, err error) {
 	addr := address(b)
-	if !c.tried(b, err) || isPause(err) {
+	if !c.tried(b, took, err) || isPause(err) {
 		return
 	}
 	cause, no := c.cause(err)

@@ -26,9 +26,19 @@ const (
 
 // seed is an address that was silent.
 type seed struct {
-	at   time.Time // when an attempt last ended in silence
-	node bool      // a broker advertises it: that broker's clients need it, and are not kept from it
+	at      time.Time // when an attempt last ended in silence
+	setting bool      // it was asked without a broker's id: KAFKA_BROKERS has it
+	node    bool      // a broker advertises it: that broker's clients need it, and are not kept from it
+	// slow: it has answered since, and took longer than a quick attempt may. Clients make connections again and again,
+	// and none of these begins with an attempt in vain.
+	slow bool
 }
+
+// cut is the error of an attempt whose question ended at once. It says nothing of the address.
+type cut struct{ error }
+
+// Unwrap returns the error itself.
+func (c cut) Unwrap() error { return c.error }
 
 // silence is why an attempt is not made.
 type silence struct{ of time.Time }
@@ -43,38 +53,66 @@ func (c *Connection) skips(addr string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.silent[addr]
-	if s == nil || s.node || len(c.silent) >= len(c.cfg.Kafka.Brokers) || time.Since(s.at) >= silentPause || time.Since(c.heard) >= othersAnswer {
+	if s == nil || s.slow || s.node || c.settingsSilent() || time.Since(s.at) >= silentPause || time.Since(c.heard) >= othersAnswer {
 		return nil
 	}
 	return temporary{&silence{s.at}}
 }
 
-// tried notes the end of an attempt, and reports whether it was made.
-func (c *Connection) tried(b kgo.BrokerMetadata, err error) bool {
+// settingsSilent reports whether all addresses of KAFKA_BROKERS are silent. Others that brokers advertise do not count.
+// Callers hold mu.
+func (c *Connection) settingsSilent() bool {
+	n := 0
+	for _, s := range c.silent {
+		if s.setting && !s.slow {
+			n++
+		}
+	}
+	return n >= len(c.cfg.Kafka.Brokers)
+}
+
+// tried notes the end of an attempt and how long it took, login included. It reports whether the attempt was made.
+func (c *Connection) tried(b kgo.BrokerMetadata, took time.Duration, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	addr := address(b)
 	s := c.silent[addr]
-	if s != nil && b.NodeID >= 0 {
-		s.node = true
+	if s != nil {
+		s.node, s.setting = s.node || b.NodeID >= 0, s.setting || b.NodeID < 0
 	}
 	if _, skipped := errors.AsType[*silence](err); skipped {
 		return false
 	}
-	failed, ok := errors.AsType[net.Error](err)
 	switch {
+	case err == nil && s != nil && took > reachTimeout:
+		s.slow = true
 	case err == nil:
 		delete(c.silent, addr)
-	case !ok || !failed.Timeout():
+	case !isSilence(err):
 	case s != nil:
-		s.at = time.Now()
+		s.at, s.slow = time.Now(), false
 	default:
-		c.silent[addr] = &seed{at: time.Now(), node: b.NodeID >= 0}
+		if len(c.silent) >= maxPeers {
+			clear(c.silent)
+		}
+		c.silent[addr] = &seed{at: time.Now(), setting: b.NodeID < 0, node: b.NodeID >= 0}
 	}
 	return true
 }
 
-// isSilent reports whether the last attempt at an address ended in silence.
+// isSilence reports whether an attempt ended in silence. To a group's member a refusal looks like that.
+func isSilence(err error) bool {
+	if _, ok := errors.AsType[cut](err); ok {
+		return false
+	}
+	if member, ok := errors.AsType[timedOut](err); ok {
+		err = member.error
+	}
+	failed, ok := errors.AsType[net.Error](err)
+	return ok && failed.Timeout()
+}
+
+// isSilent reports whether an attempt at an address has ended in silence, and none has been quick since.
 func (c *Connection) isSilent(addr string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

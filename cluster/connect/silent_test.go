@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,13 +32,13 @@ func TestASilentAddressIsLeftOutWhileOthersAnswer(t *testing.T) {
 		"nobody answers now":  {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); time.Sleep(othersAnswer) }, false},
 		"the only address":    {[]string{"a:1"}, answer, false},
 		"a while later":       {[]string{"a:1", "b:1"}, func(c *Connection) { time.Sleep(silentPause); answer(c) }, false},
-		"it answers":          {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); c.tried(a, nil) }, false},
-		"a broker's own":      {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); c.tried(advertised, c.skips("a:1")) }, false},
-		"skipped again":       {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); c.tried(a, c.skips("a:1")) }, true},
+		"it answers":          {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); c.tried(a, 0, nil) }, false},
+		"a broker's own":      {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); c.tried(advertised, 0, c.skips("a:1")) }, false},
+		"skipped again":       {[]string{"a:1", "b:1"}, func(c *Connection) { answer(c); c.tried(a, 0, c.skips("a:1")) }, true},
 		"both have been silent": {[]string{"a:1", "b:1"}, func(c *Connection) {
 			b := a
 			b.Host = "b"
-			c.tried(b, late)
+			c.tried(b, 0, late)
 			answer(c)
 		}, false},
 	} {
@@ -47,7 +48,7 @@ func TestASilentAddressIsLeftOutWhileOthersAnswer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.tried(a, late)
+				c.tried(a, 0, late)
 				test.then(c)
 				if err := c.skips("a:1"); (err != nil) != test.skipped || err != nil && !kgo.IsRetryableBrokerErr(err) {
 					t.Errorf("the attempt ends with %v", err)
@@ -126,7 +127,7 @@ func TestASlowBrokerIsReached(t *testing.T) {
 				}
 				at := kgo.BrokerMetadata{NodeID: node, Host: "a", Port: 1}
 				_, err = c.dial(t.Context(), "tcp", "a:1")
-				if c.tried(at, err); err == nil {
+				if c.tried(at, 0, err); err == nil {
 					t.Fatal("a quick attempt waits")
 				}
 				conn, err := c.dial(t.Context(), "tcp", "a:1")
@@ -143,5 +144,125 @@ func TestASlowBrokerIsReached(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// dialed makes an attempt at a:1 as kgo does, by a client's node id.
+func dialed(ctx context.Context, c *Connection, node int32) (net.Conn, time.Duration, error) {
+	began := time.Now()
+	conn, err := c.dial(ctx, "tcp", "a:1")
+	took := time.Since(began)
+	c.OnBrokerConnect(kgo.BrokerMetadata{NodeID: node, Host: "a", Port: 1}, took, conn, err)
+	return conn, took, err
+}
+
+// after returns a dialer whose connections take some time.
+func after(wait time.Duration) dialFunc {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		select {
+		case <-ctx.Done():
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: ctx.Err()}
+		case <-time.After(wait):
+		}
+		here, _ := net.Pipe()
+		return here, nil
+	}
+}
+
+// TestASlowBrokerIsReachedAtOnceOnceItIsKnown: each client has connections of its own, and makes them again after idle times.
+func TestASlowBrokerIsReachedAtOnceOnceItIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := reachTimeout + time.Second
+		c, err := New(Config{Kafka: config.Kafka{Brokers: []string{"a:1", "b:1"}}, DialTimeout: 5 * time.Second,
+			Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				return after(wait)(ctx, network, addr)
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := dialed(t.Context(), c, 1); err == nil {
+			t.Fatal("a quick attempt waits")
+		}
+		for range 3 {
+			if _, _, err := dialed(t.Context(), c, 1); err != nil {
+				t.Error(err)
+			}
+			c.accept("b:1", true)
+			if err := c.skips("a:1"); err != nil {
+				t.Errorf("it is left out though it answers: %v", err)
+			}
+		}
+		wait = 0
+		if _, _, err := dialed(t.Context(), c, 1); err != nil {
+			t.Error(err)
+		}
+		wait = time.Hour
+		if _, took, _ := dialed(t.Context(), c, 1); took != reachTimeout {
+			t.Errorf("once it is fast again, an attempt takes %v", took)
+		}
+	})
+}
+
+// TestAQuestionThatEndsIsNoSilence: its last moment is too short for any broker.
+func TestAQuestionThatEndsIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := New(Config{Kafka: config.Kafka{Brokers: []string{"a:1", "b:1"}}, DialTimeout: 5 * time.Second, Dial: after(time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.accept("b:1", true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if _, _, err := dialed(ctx, c, -1<<31); err == nil {
+			t.Error("it has a connection")
+		}
+		if err := c.skips("a:1"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestARefusalIsNoSilence, though a group's member waits for whom it does not reach.
+func TestARefusalIsNoSilence(t *testing.T) {
+	for name, of := range map[string]struct {
+		err    error
+		silent bool
+	}{
+		"refused": {os.NewSyscallError("connect", syscall.ECONNREFUSED), false},
+		"silent":  {os.ErrDeadlineExceeded, true},
+	} {
+		c, err := New(Config{Kafka: config.Kafka{Brokers: []string{"a:1", "b:1"}}, DialTimeout: 5 * time.Second,
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: of.err}
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.accept("b:1", true)
+		_, err = c.dialWaiting(t.Context(), "tcp", "a:1")
+		c.tried(kgo.BrokerMetadata{NodeID: -1 << 31, Host: "a", Port: 1}, 0, err)
+		if err := c.skips("a:1"); (err != nil) != of.silent {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestSilentBrokersDoNotCountAsAddressesOfTheSettings: these are in the metadata alone, and many come and go.
+func TestSilentBrokersDoNotCountAsAddressesOfTheSettings(t *testing.T) {
+	c, err := New(Config{Kafka: config.Kafka{Brokers: []string{"a:1", "b:1"}}, DialTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	for n := range int32(maxPeers * 3 / 2) {
+		c.tried(kgo.BrokerMetadata{NodeID: n, Host: "node", Port: n}, 0, late)
+	}
+	c.tried(kgo.BrokerMetadata{NodeID: -1 << 31, Host: "a", Port: 1}, 0, late)
+	c.accept("b:1", true)
+	if c.skips("a:1") == nil {
+		t.Error("a silent address is asked though another one answers")
+	}
+	if n := len(c.silent); n > maxPeers {
+		t.Errorf("%d silent addresses are remembered", n)
 	}
 }
