@@ -127,3 +127,38 @@ func TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten(t *testing.T) {
 		t.Errorf("nobody may look: %+v", got)
 	}
 }
+
+// TestALeftTopicThatIsMissedOnceIsNotForgotten: the broker that is asked has just started, and does not know the topic, or
+// its runs topic, yet.
+func TestALeftTopicThatIsMissedOnceIsNotForgotten(t *testing.T) {
+	const other = "other"
+	w := newFixture(t)
+	w.member(0, 0xa1).move(days(1)...).commit()
+	w.CreateTopic(other, 1, nil)
+	w.CreateTopic(other+"."+group+".runs", 3, nil)
+	w.Produce(&kgo.Record{Topic: other + "." + group + ".runs", Partition: 2, Value: []byte("x")})
+	w.Commit(group, kadm.Offset{Topic: other, At: 0, LeaderEpoch: -1})
+	w.CreateTopic("many", 1, nil)
+	for _, missed := range []string{ingress, other, other + "." + group + ".runs"} {
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: missed, Err: kerr.UnknownTopicOrPartition, When: func(r kmsg.Request) bool {
+			all := r.(*kmsg.MetadataRequest).Topics
+			return len(all) > 1 && all[0].Topic != nil // and not where offsets are asked for
+		}})
+		got := w.do("show", "LAYOVER_INGRESS_TOPICS=many", "LAYOVER_GROUP_ID="+group)
+		for _, topic := range []string{ingress, other} {
+			if got.code != 0 || !strings.Contains(got.stdout, "  topic "+topic+", which LAYOVER_INGRESS_TOPICS does not have") {
+				t.Errorf("%s is missed: %+v", missed, got)
+			}
+		}
+	}
+}
+
+// TestAPartitionThatIsAskedForNeedsNoCountOfTheOthers: what was asked for is known.
+func TestAPartitionThatIsAskedForNeedsNoCountOfTheOthers(t *testing.T) {
+	w := orphans(t)
+	w.CreateTopic(ingress, 2, nil)
+	w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: kerr.UnknownTopicOrPartition})
+	if got := w.do("show --partition 0"); got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "A downgrade is safe") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -22,7 +22,7 @@ type partition struct {
 	runs                   offsets.TopicPartition // that of the runs topic
 	orphan                 bool                   // the ingress topic, which has only so many partitions, does not have it
 	ingressHas             int32
-	uncounted              bool // no broker has told of partitions of the runs topic
+	uncounted              bool // all are selected, and no broker has told how many the runs topic has
 
 	committed *offsets.Committed // nil: none
 	said      offsets.RunsState  // what the commit says of runs
@@ -68,7 +68,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
 				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
 				orphan:         n >= topics[name].Partitions, ingressHas: topics[name].Partitions,
-				uncounted: topics[c.cfg.RunsName(name)].Partitions == 0,
+				uncounted: c.partition < 0 && topics[c.cfg.RunsName(name)].Partitions == 0,
 			}
 			p.take(committed)
 			parts = append(parts, p)
@@ -102,7 +102,8 @@ func (c *command) wholeGroup() bool {
 }
 
 // leftOut returns the topics that the settings do not have, where a commit of the group forbids older releases, or cannot
-// be read, and those with records beside their partitions: copies of them may wait. A topic that is gone has none that anybody delivers.
+// be read, and those with records beside their partitions: copies of them may wait. A topic that is gone has none that
+// anybody delivers.
 func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartition]offsets.Committed) (left []string, err error) {
 	var names []string
 	for tp := range committed {
@@ -122,12 +123,15 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 	if err != nil {
 		return nil, err
 	}
+	gone := make(map[string]bool)
+	for _, name := range names {
+		gone[name] = c.isGone(ctx, name, topics[name].Err)
+	}
 	for tp := range committed {
 		p := partition{TopicPartition: tp, id: offsets.Identity{ClusterID: clusterID, TopicID: topics[tp.Topic].ID, Partition: tp.Partition}}
 		p.take(committed)
-		err := topics[tp.Topic].Err
-		gone := errors.Is(err, kerr.UnknownTopicOrPartition)
-		if mayWait := err != nil || p.said.Holds || p.unknown(); mayWait && !gone && !slices.Contains(left, tp.Topic) {
+		mayWait := topics[tp.Topic].Err != nil || p.said.Holds || p.unknown()
+		if mayWait && !gone[tp.Topic] && !slices.Contains(left, tp.Topic) {
 			left = append(left, tp.Topic)
 		}
 	}
@@ -144,13 +148,19 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 func (c *command) mayHaveOrphans(ctx context.Context, name string, topics map[string]kafka.Topic) bool {
 	has, runs := topics[name].Partitions, topics[c.cfg.RunsName(name)]
 	if runs.Err != nil {
-		return !isMissing(runs.Err)
+		return !c.isGone(ctx, c.cfg.RunsName(name), runs.Err)
 	}
 	if runs.Partitions <= has {
 		return false
 	}
 	bounds := c.brokers.Bounds(ctx, c.cfg.RunsName(name), runs.Partitions)
 	return slices.ContainsFunc(bounds[has:], func(b cluster.Bounds) bool { return b.Err != nil || b.Start < b.End })
+}
+
+// isGone reports whether brokers agree that a topic does not exist. One of them has answered with err, and may have just
+// started.
+func (c *command) isGone(ctx context.Context, name string, err error) bool {
+	return isMissing(err) && errors.Is(c.brokers.Bounds(ctx, name, 1)[0].Err, cluster.ErrMissing)
 }
 
 // present is nil if the ingress topic is there, with the selected partition. A journal that

@@ -91,3 +91,26 @@ func TestCopiesBesideALeftTopicsPartitionsAreCounted(t *testing.T) {
 		w.is(w.run()["left-topics"], Unknown, "whether records wait in shrunk")
 	})
 }
+
+// TestCopiesOfALeftTopicThatNobodyTellsAreNotCalledNone: a broker has just started, or the runs topic may not be looked at.
+// The advice deletes what waits.
+func TestCopiesOfALeftTopicThatNobodyTellsAreNotCalledNone(t *testing.T) {
+	for err, want := range map[*kerr.Error]string{
+		kerr.UnknownTopicOrPartition:  "there may be more: brokers do not agree whether its runs topic exists",
+		kerr.TopicAuthorizationFailed: "TOPIC_AUTHORIZATION_FAILED",
+	} {
+		inBubble(t, 2, func(w *fixture) {
+			runs := w.cfg.RunsName("shrunk")
+			w.CreateTopic("shrunk", 1, nil)
+			w.CreateTopic(runs, 3, nil)
+			w.Commit(w.cfg.GroupID, kadm.Offset{Topic: "shrunk", At: 0, LeaderEpoch: -1})
+			w.Produce(&kgo.Record{Topic: "shrunk", Value: []byte("x")}, &kgo.Record{Topic: runs, Partition: 2, Value: []byte("x")})
+			fault := kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runs, Err: err}
+			if err == kerr.TopicAuthorizationFailed {
+				fault.Count = -1
+			}
+			w.Broker.Fault(fault)
+			w.is(w.run()["left-topics"], Warn, "up to 1 record there, up to 0 in its runs topic, and there may be more: ", want)
+		})
+	}
+}
