@@ -67,16 +67,30 @@ A downgrade is not safe, to a release that knows no runs:
 	w.fails(w.do("show --partition 3"), "layover runs: --partition 3: ingress topic \"delayed\" has the partitions 0 to 1, and its runs topic 0 to 2\n")
 }
 
-// TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans: the first broker that is asked has just started, and does not know the
-// runs topic yet.
-func TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans(t *testing.T) {
+// TestATopicThatIsMissedOnceIsAskedForAgain: the first broker that is asked has just started, and does not know the runs
+// topic yet.
+func TestATopicThatIsMissedOnceIsAskedForAgain(t *testing.T) {
+	w := orphans(t)
+	w.CreateTopic(ingress, 2, nil)
+	want := w.do("show")
 	for _, err := range []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.UnknownServerError} {
-		w := orphans(t)
-		w.CreateTopic(ingress, 2, nil)
 		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: err})
-		if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
+		if got := w.do("show"); got.code != 0 || got != want {
 			t.Errorf("%v: %+v", err, got)
 		}
+	}
+}
+
+// TestATopicThatBrokersDoNotAgreeOnIsNoTopicWithoutOrphans.
+func TestATopicThatBrokersDoNotAgreeOnIsNoTopicWithoutOrphans(t *testing.T) {
+	w := orphans(t)
+	w.CreateTopic(ingress, 2, nil)
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runsTopic, Err: kerr.UnknownTopicOrPartition, When: func(r kmsg.Request) bool {
+		return len(r.(*kmsg.MetadataRequest).Topics) > 1 // one broker answers the first question, and another one the next
+	}})
+	got := w.do("show")
+	if got.code == 0 || strings.Contains(got.stdout, "A downgrade is safe") || got.stderr != "layover runs: delayed: brokers do not agree whether runs topic delayed.layover-delayed.runs exists: ask once more\n" {
+		t.Errorf("%+v", got)
 	}
 }
 

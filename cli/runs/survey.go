@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -31,6 +32,27 @@ type partition struct {
 
 // String names the partition as all messages do.
 func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
+
+const (
+	// agreeTries is how often brokers are asked that do not agree whether a runs topic exists: one has just started, or the
+	// topic was just made.
+	agreeTries = 4
+	agreePause = 250 * time.Millisecond
+)
+
+// known returns the selected partitions, and what members know of their runs. Problems and err are those of survey.
+func (c *command) known(ctx context.Context) (parts []*partition, all []copies.Looked, problems []error, err error) {
+	for try := 1; ; try++ {
+		if parts, problems, err = c.survey(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+		all = c.look(ctx, parts)
+		disagree := uncounted(parts, all)
+		if len(disagree) == 0 || try == agreeTries || cluster.Pause(ctx, agreePause) != nil {
+			return parts, all, append(problems, disagree...), nil
+		}
+	}
+}
 
 // survey asks about the selected partitions. Problems are of single topics, which are left
 // out; an error is of all.
