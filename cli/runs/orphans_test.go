@@ -142,6 +142,23 @@ func TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten(t *testing.T) {
 	}
 }
 
+// TestOrphansOfALeftTopicThatWereDeliveredDoNotWait: nobody deletes them, so that a downgrade would never be safe.
+func TestOrphansOfALeftTopicThatWereDeliveredDoNotWait(t *testing.T) {
+	for _, some := range [][]int64{{0, 1, 2}, {0, 2}} {
+		w := newFixture(t)
+		w.member(2, 0xa1).move(days(1, 2, 3)...).list().finish(some...)
+		w.DeleteTopic(ingress)
+		w.CreateTopic(ingress, 2, nil)
+		w.CreateTopic("many", 1, nil)
+		w.Client = w.NewClient() // which knows the new topic alone
+		w.Commit(group, kadm.Offset{Topic: ingress, At: 0, LeaderEpoch: -1})
+		got := w.do("show", "LAYOVER_INGRESS_TOPICS=many", "LAYOVER_GROUP_ID="+group)
+		if got.code != 0 || strings.HasSuffix(got.stdout, safe) != (len(some) == 3) {
+			t.Errorf("finished are %v: %+v", some, got)
+		}
+	}
+}
+
 // TestALeftTopicThatIsMissedOnceIsNotForgotten: the broker that is asked has just started, and does not know the topic, or
 // its runs topic, yet.
 func TestALeftTopicThatIsMissedOnceIsNotForgotten(t *testing.T) {

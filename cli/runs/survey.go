@@ -158,7 +158,7 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 		}
 	}
 	for _, name := range names {
-		if topics[name].Err == nil && !slices.Contains(left, name) && c.mayHaveOrphans(ctx, name, topics) {
+		if topics[name].Err == nil && !slices.Contains(left, name) && c.mayHaveOrphans(ctx, clusterID, name, topics) {
 			left = append(left, name)
 		}
 	}
@@ -167,16 +167,25 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 }
 
 // mayHaveOrphans reports whether copies may wait in runs of a topic beside its partitions. No commit is about these.
-func (c *command) mayHaveOrphans(ctx context.Context, name string, topics map[string]kafka.Topic) bool {
+func (c *command) mayHaveOrphans(ctx context.Context, clusterID, name string, topics map[string]kafka.Topic) bool {
 	has, runs := topics[name].Partitions, topics[c.cfg.RunsName(name)]
 	if runs.Err != nil {
 		return !c.isGone(ctx, c.cfg.RunsName(name), runs.Err)
 	}
-	if runs.Partitions <= has {
-		return false
+	var parts []*partition
+	for n := has; n < runs.Partitions; n++ {
+		parts = append(parts, &partition{
+			TopicPartition: offsets.TopicPartition{Topic: name, Partition: n}, orphan: true, ingressHas: has,
+			id:   offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
+			runs: offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
+		})
 	}
-	bounds := c.brokers.Bounds(ctx, c.cfg.RunsName(name), runs.Partitions)
-	return slices.ContainsFunc(bounds[has:], func(b cluster.Bounds) bool { return b.Err != nil || b.Start < b.End })
+	for i, looked := range c.look(ctx, parts) {
+		if f, err := c.find(ctx, parts[i], looked); err != nil || f.mayWait() {
+			return true
+		}
+	}
+	return false
 }
 
 // isGone reports whether brokers agree that a topic does not exist. One of them has answered with err, and may have just
