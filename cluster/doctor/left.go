@@ -97,9 +97,12 @@ func (a *asking) movedOf(ctx context.Context, committed map[offsets.TopicPartiti
 		return nil, nil, err
 	}
 	for name, t := range cluster.ByName(resp) {
-		told[name] = len(t.Partitions) > 0
+		of, asked := ingress[name]
+		if told[name] = len(t.Partitions) > 0; !asked {
+			continue
+		}
 		for i := range t.Partitions {
-			moved[offsets.TopicPartition{Topic: name, Partition: t.Partitions[i].Partition}] = ingress[name]
+			moved[offsets.TopicPartition{Topic: name, Partition: t.Partitions[i].Partition}] = of
 		}
 	}
 	return moved, told, nil

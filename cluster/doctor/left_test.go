@@ -114,3 +114,30 @@ func TestCopiesOfALeftTopicThatNobodyTellsAreNotCalledNone(t *testing.T) {
 		})
 	}
 }
+
+// TestATopicThatNobodyAskedAboutIsNoLeftOne: brokers that are not Kafka's may answer so, and the doctor goes on.
+func TestATopicThatNobodyAskedAboutIsNoLeftOne(t *testing.T) {
+	inBubble(t, 1, func(w *fixture) {
+		runs := w.cfg.RunsName("left")
+		w.CreateTopic("left", 1, nil)
+		w.Commit(w.cfg.GroupID, kadm.Offset{Topic: "left", At: 0, LeaderEpoch: -1})
+		w.Broker.ControlKey(kmsg.Metadata.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			w.Broker.KeepControl()
+			asked := req.(*kmsg.MetadataRequest).Topics
+			if len(asked) != 1 || asked[0].Topic == nil || *asked[0].Topic != runs {
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.MetadataResponse)
+			b := kmsg.NewMetadataResponseBroker()
+			b.Host, b.Port = "localhost", 9092
+			resp.Brokers = append(resp.Brokers, b)
+			for _, name := range []string{runs, "stranger"} {
+				topic := kmsg.NewMetadataResponseTopic()
+				topic.Topic, topic.Partitions = kmsg.StringPtr(name), []kmsg.MetadataResponseTopicPartition{kmsg.NewMetadataResponseTopicPartition()}
+				resp.Topics = append(resp.Topics, topic)
+			}
+			return resp, nil, true
+		})
+		w.is(w.run()["left-topics"], OK)
+	})
+}
