@@ -173,3 +173,8 @@ func (f *findings) empty() bool { return f.absent == nil && f.log.Start >= f.log
 
 // hidden returns how many offsets are behind an open transaction.
 func (f *findings) hidden() int64 { return max(f.log.End-f.stable, 0) }
+
+// mayWait reports whether there are copies that wait, or records of which that is not known.
+func (f *findings) mayWait() bool {
+	return f.absent != nil || f.unread != nil || f.hidden() > 0 || f.copies+f.foreign+f.newer+f.damaged+f.strange > 0
+}

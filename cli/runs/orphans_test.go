@@ -67,16 +67,30 @@ A downgrade is not safe, to a release that knows no runs:
 	w.fails(w.do("show --partition 3"), "layover runs: --partition 3: ingress topic \"delayed\" has the partitions 0 to 1, and its runs topic 0 to 2\n")
 }
 
-// TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans: the first broker that is asked has just started, and does not know the
-// runs topic yet.
-func TestATopicThatIsMissedOnceIsNoTopicWithoutOrphans(t *testing.T) {
+// TestATopicThatIsMissedOnceIsAskedForAgain: the first broker that is asked has just started, and does not know the runs
+// topic yet.
+func TestATopicThatIsMissedOnceIsAskedForAgain(t *testing.T) {
+	w := orphans(t)
+	w.CreateTopic(ingress, 2, nil)
+	want := w.do("show")
 	for _, err := range []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.LeaderNotAvailable, kerr.UnknownServerError} {
-		w := orphans(t)
-		w.CreateTopic(ingress, 2, nil)
 		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: err})
-		if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
+		if got := w.do("show"); got.code != 0 || got != want {
 			t.Errorf("%v: %+v", err, got)
 		}
+	}
+}
+
+// TestATopicThatBrokersDoNotAgreeOnIsNoTopicWithoutOrphans.
+func TestATopicThatBrokersDoNotAgreeOnIsNoTopicWithoutOrphans(t *testing.T) {
+	w := orphans(t)
+	w.CreateTopic(ingress, 2, nil)
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runsTopic, Err: kerr.UnknownTopicOrPartition, When: func(r kmsg.Request) bool {
+		return len(r.(*kmsg.MetadataRequest).Topics) > 1 // one broker answers the first question, and another one the next
+	}})
+	got := w.do("show")
+	if got.code == 0 || strings.Contains(got.stdout, "A downgrade is safe") || got.stderr != "layover runs: delayed: brokers do not agree whether runs topic delayed.layover-delayed.runs exists: ask once more\n" {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -125,5 +139,57 @@ func TestOrphansOfATopicThatTheSettingsDoNotHaveAreNotForgotten(t *testing.T) {
 	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runs, Err: kerr.TopicAuthorizationFailed})
 	if got := w.do("show"); strings.Contains(got.stdout, "A downgrade is safe") {
 		t.Errorf("nobody may look: %+v", got)
+	}
+}
+
+// TestOrphansOfALeftTopicThatWereDeliveredDoNotWait: nobody deletes them, so that a downgrade would never be safe.
+func TestOrphansOfALeftTopicThatWereDeliveredDoNotWait(t *testing.T) {
+	for _, some := range [][]int64{{0, 1, 2}, {0, 2}} {
+		w := newFixture(t)
+		w.member(2, 0xa1).move(days(1, 2, 3)...).list().finish(some...)
+		w.DeleteTopic(ingress)
+		w.CreateTopic(ingress, 2, nil)
+		w.CreateTopic("many", 1, nil)
+		w.Client = w.NewClient() // which knows the new topic alone
+		w.Commit(group, kadm.Offset{Topic: ingress, At: 0, LeaderEpoch: -1})
+		got := w.do("show", "LAYOVER_INGRESS_TOPICS=many", "LAYOVER_GROUP_ID="+group)
+		if got.code != 0 || strings.HasSuffix(got.stdout, safe) != (len(some) == 3) {
+			t.Errorf("finished are %v: %+v", some, got)
+		}
+	}
+}
+
+// TestALeftTopicThatIsMissedOnceIsNotForgotten: the broker that is asked has just started, and does not know the topic, or
+// its runs topic, yet.
+func TestALeftTopicThatIsMissedOnceIsNotForgotten(t *testing.T) {
+	const other = "other"
+	w := newFixture(t)
+	w.member(0, 0xa1).move(days(1)...).commit()
+	w.CreateTopic(other, 1, nil)
+	w.CreateTopic(other+"."+group+".runs", 3, nil)
+	w.Produce(&kgo.Record{Topic: other + "." + group + ".runs", Partition: 2, Value: []byte("x")})
+	w.Commit(group, kadm.Offset{Topic: other, At: 0, LeaderEpoch: -1})
+	w.CreateTopic("many", 1, nil)
+	for _, missed := range []string{ingress, other, other + "." + group + ".runs"} {
+		w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: missed, Err: kerr.UnknownTopicOrPartition, When: func(r kmsg.Request) bool {
+			all := r.(*kmsg.MetadataRequest).Topics
+			return len(all) > 1 && all[0].Topic != nil // and not where offsets are asked for
+		}})
+		got := w.do("show", "LAYOVER_INGRESS_TOPICS=many", "LAYOVER_GROUP_ID="+group)
+		for _, topic := range []string{ingress, other} {
+			if got.code != 0 || !strings.Contains(got.stdout, "  topic "+topic+", which LAYOVER_INGRESS_TOPICS does not have") {
+				t.Errorf("%s is missed: %+v", missed, got)
+			}
+		}
+	}
+}
+
+// TestAPartitionThatIsAskedForNeedsNoCountOfTheOthers: what was asked for is known.
+func TestAPartitionThatIsAskedForNeedsNoCountOfTheOthers(t *testing.T) {
+	w := orphans(t)
+	w.CreateTopic(ingress, 2, nil)
+	w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: kerr.UnknownTopicOrPartition})
+	if got := w.do("show --partition 0"); got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "A downgrade is safe") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -22,7 +23,7 @@ type partition struct {
 	runs                   offsets.TopicPartition // that of the runs topic
 	orphan                 bool                   // the ingress topic, which has only so many partitions, does not have it
 	ingressHas             int32
-	uncounted              bool // no broker has told of partitions of the runs topic
+	uncounted              bool // all are selected, and no broker has told how many the runs topic has
 
 	committed *offsets.Committed // nil: none
 	said      offsets.RunsState  // what the commit says of runs
@@ -31,6 +32,27 @@ type partition struct {
 
 // String names the partition as all messages do.
 func (p *partition) String() string { return fmt.Sprintf("%s/%d", p.Topic, p.Partition) }
+
+const (
+	// agreeTries is how often brokers are asked that do not agree whether a runs topic exists: one has just started, or the
+	// topic was just made.
+	agreeTries = 4
+	agreePause = 250 * time.Millisecond
+)
+
+// known returns the selected partitions, and what members know of their runs. Problems and err are those of survey.
+func (c *command) known(ctx context.Context) (parts []*partition, all []copies.Looked, problems []error, err error) {
+	for try := 1; ; try++ {
+		if parts, problems, err = c.survey(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+		all = c.look(ctx, parts)
+		disagree := uncounted(parts, all)
+		if len(disagree) == 0 || try == agreeTries || cluster.Pause(ctx, agreePause) != nil {
+			return parts, all, append(problems, disagree...), nil
+		}
+	}
+}
 
 // survey asks about the selected partitions. Problems are of single topics, which are left
 // out; an error is of all.
@@ -68,7 +90,7 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
 				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
 				orphan:         n >= topics[name].Partitions, ingressHas: topics[name].Partitions,
-				uncounted: topics[c.cfg.RunsName(name)].Partitions == 0,
+				uncounted: c.partition < 0 && topics[c.cfg.RunsName(name)].Partitions == 0,
 			}
 			p.take(committed)
 			parts = append(parts, p)
@@ -102,7 +124,8 @@ func (c *command) wholeGroup() bool {
 }
 
 // leftOut returns the topics that the settings do not have, where a commit of the group forbids older releases, or cannot
-// be read, and those with records beside their partitions: copies of them may wait. A topic that is gone has none that anybody delivers.
+// be read, and those with records beside their partitions: copies of them may wait. A topic that is gone has none that
+// anybody delivers.
 func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartition]offsets.Committed) (left []string, err error) {
 	var names []string
 	for tp := range committed {
@@ -122,17 +145,20 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 	if err != nil {
 		return nil, err
 	}
+	gone := make(map[string]bool)
+	for _, name := range names {
+		gone[name] = c.isGone(ctx, name, topics[name].Err)
+	}
 	for tp := range committed {
 		p := partition{TopicPartition: tp, id: offsets.Identity{ClusterID: clusterID, TopicID: topics[tp.Topic].ID, Partition: tp.Partition}}
 		p.take(committed)
-		err := topics[tp.Topic].Err
-		gone := errors.Is(err, kerr.UnknownTopicOrPartition)
-		if mayWait := err != nil || p.said.Holds || p.unknown(); mayWait && !gone && !slices.Contains(left, tp.Topic) {
+		mayWait := topics[tp.Topic].Err != nil || p.said.Holds || p.unknown()
+		if mayWait && !gone[tp.Topic] && !slices.Contains(left, tp.Topic) {
 			left = append(left, tp.Topic)
 		}
 	}
 	for _, name := range names {
-		if topics[name].Err == nil && !slices.Contains(left, name) && c.mayHaveOrphans(ctx, name, topics) {
+		if topics[name].Err == nil && !slices.Contains(left, name) && c.mayHaveOrphans(ctx, clusterID, name, topics) {
 			left = append(left, name)
 		}
 	}
@@ -141,16 +167,31 @@ func (c *command) leftOut(ctx context.Context, committed map[offsets.TopicPartit
 }
 
 // mayHaveOrphans reports whether copies may wait in runs of a topic beside its partitions. No commit is about these.
-func (c *command) mayHaveOrphans(ctx context.Context, name string, topics map[string]kafka.Topic) bool {
+func (c *command) mayHaveOrphans(ctx context.Context, clusterID, name string, topics map[string]kafka.Topic) bool {
 	has, runs := topics[name].Partitions, topics[c.cfg.RunsName(name)]
 	if runs.Err != nil {
-		return !isMissing(runs.Err)
+		return !c.isGone(ctx, c.cfg.RunsName(name), runs.Err)
 	}
-	if runs.Partitions <= has {
-		return false
+	var parts []*partition
+	for n := has; n < runs.Partitions; n++ {
+		parts = append(parts, &partition{
+			TopicPartition: offsets.TopicPartition{Topic: name, Partition: n}, orphan: true, ingressHas: has,
+			id:   offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
+			runs: offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
+		})
 	}
-	bounds := c.brokers.Bounds(ctx, c.cfg.RunsName(name), runs.Partitions)
-	return slices.ContainsFunc(bounds[has:], func(b cluster.Bounds) bool { return b.Err != nil || b.Start < b.End })
+	for i, looked := range c.look(ctx, parts) {
+		if f, err := c.find(ctx, parts[i], looked); err != nil || f.mayWait() {
+			return true
+		}
+	}
+	return false
+}
+
+// isGone reports whether brokers agree that a topic does not exist. One of them has answered with err, and may have just
+// started.
+func (c *command) isGone(ctx context.Context, name string, err error) bool {
+	return isMissing(err) && errors.Is(c.brokers.Bounds(ctx, name, 1)[0].Err, cluster.ErrMissing)
 }
 
 // present is nil if the ingress topic is there, with the selected partition. A journal that

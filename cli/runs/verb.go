@@ -87,13 +87,11 @@ func (c *command) close() {
 
 // show prints the selected partitions, one after the other, and the verdict.
 func (c *command) show(ctx context.Context) {
-	parts, problems, err := c.survey(ctx)
+	parts, all, problems, err := c.known(ctx)
 	if err != nil {
 		c.fail(err)
 		return
 	}
-	all := c.look(ctx, parts)
-	problems = append(problems, uncounted(parts, all)...)
 	v := verdict{all: c.wholeGroup(), failed: len(problems), left: c.left}
 	for _, problem := range problems {
 		c.fail(problem)

@@ -41,7 +41,7 @@ func (a *asking) askLeft(ctx context.Context) {
 	if f.left.err = err; err != nil {
 		return
 	}
-	moved, err := a.movedOf(ctx, committed)
+	moved, told, err := a.movedOf(ctx, committed)
 	if f.left.err = err; err != nil {
 		return
 	}
@@ -65,7 +65,10 @@ func (a *asking) askLeft(ctx context.Context) {
 		}
 	}
 	for at, ingress := range moved {
-		topics[ingress].add(&topics[ingress].moved, bounds[at], 0)
+		t := topics[ingress]
+		if t.add(&t.moved, bounds[at], 0); bounds[at].Err == nil && !told[at.Topic] {
+			t.err = cmp.Or(t.err, errUntold)
+		}
 	}
 	for _, t := range topics {
 		f.left.topics = append(f.left.topics, *t)
@@ -73,27 +76,36 @@ func (a *asking) askLeft(ctx context.Context) {
 	slices.SortFunc(f.left.topics, func(a, b leftTopic) int { return cmp.Compare(a.name, b.name) })
 }
 
+// errUntold is that the broker of one answer does not know a topic, and others do: it may have just started.
+var errUntold = errors.New("brokers do not agree whether its runs topic exists")
+
 // movedOf returns the runs partitions of topics with committed offsets, and the ingress topic of each. A topic that was
-// made again with fewer partitions has more of these than of its own.
-func (a *asking) movedOf(ctx context.Context, committed map[offsets.TopicPartition]int64) (map[offsets.TopicPartition]string, error) {
-	moved, ingress := make(map[offsets.TopicPartition]string), make(map[string]string)
+// made again with fewer partitions has more of these than of its own. told has the runs topics whose partitions are all
+// known.
+func (a *asking) movedOf(ctx context.Context, committed map[offsets.TopicPartition]int64) (moved map[offsets.TopicPartition]string, told map[string]bool, err error) {
+	ingress := make(map[string]string)
+	moved, told = make(map[offsets.TopicPartition]string), make(map[string]bool)
 	for tp := range committed {
 		at := a.facts.runsOf(tp)
 		moved[at], ingress[at.Topic] = tp.Topic, tp.Topic
 	}
 	if len(moved) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	resp, err := cluster.Metadata(ctx, bounded{a.Client}, slices.Collect(maps.Keys(ingress)), askTimeout, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for name, t := range cluster.ByName(resp) {
+		of, asked := ingress[name]
+		if told[name] = len(t.Partitions) > 0; !asked {
+			continue
+		}
 		for i := range t.Partitions {
-			moved[offsets.TopicPartition{Topic: name, Partition: t.Partitions[i].Partition}] = ingress[name]
+			moved[offsets.TopicPartition{Topic: name, Partition: t.Partitions[i].Partition}] = of
 		}
 	}
-	return moved, nil
+	return moved, told, nil
 }
 
 // runsOf returns the runs partition of an ingress partition.
@@ -173,11 +185,14 @@ func leftTopics(f *facts) verdict {
 	}
 	f.findOrphans(&v)
 	for _, t := range f.left.topics {
-		name := clean(t.name)
+		name, others := clean(t.name), ""
+		if t.err != nil {
+			others = ", and there may be more: " + clean(t.err.Error())
+		}
 		switch {
 		case t.waiting > 0 || t.moved > 0:
-			v.add(Warn, f.giveUp(&t), "%s is not in LAYOVER_INGRESS_TOPICS any more, and the group has not delivered all of it: up to %s there, up to %d in its runs topic",
-				name, count(int(t.waiting), "record"), t.moved)
+			v.add(Warn, f.giveUp(&t), "%s is not in LAYOVER_INGRESS_TOPICS any more, and the group has not delivered all of it: up to %s there, up to %d in its runs topic%s",
+				name, count(int(t.waiting), "record"), t.moved, others)
 		case t.err != nil:
 			v.add(Unknown, "", "whether records wait in %s, which is not in LAYOVER_INGRESS_TOPICS any more: %s", name, clean(t.err.Error()))
 		}

@@ -91,3 +91,53 @@ func TestCopiesBesideALeftTopicsPartitionsAreCounted(t *testing.T) {
 		w.is(w.run()["left-topics"], Unknown, "whether records wait in shrunk")
 	})
 }
+
+// TestCopiesOfALeftTopicThatNobodyTellsAreNotCalledNone: a broker has just started, or the runs topic may not be looked at.
+// The advice deletes what waits.
+func TestCopiesOfALeftTopicThatNobodyTellsAreNotCalledNone(t *testing.T) {
+	for err, want := range map[*kerr.Error]string{
+		kerr.UnknownTopicOrPartition:  "there may be more: brokers do not agree whether its runs topic exists",
+		kerr.TopicAuthorizationFailed: "TOPIC_AUTHORIZATION_FAILED",
+	} {
+		inBubble(t, 2, func(w *fixture) {
+			runs := w.cfg.RunsName("shrunk")
+			w.CreateTopic("shrunk", 1, nil)
+			w.CreateTopic(runs, 3, nil)
+			w.Commit(w.cfg.GroupID, kadm.Offset{Topic: "shrunk", At: 0, LeaderEpoch: -1})
+			w.Produce(&kgo.Record{Topic: "shrunk", Value: []byte("x")}, &kgo.Record{Topic: runs, Partition: 2, Value: []byte("x")})
+			fault := kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runs, Err: err}
+			if err == kerr.TopicAuthorizationFailed {
+				fault.Count = -1
+			}
+			w.Broker.Fault(fault)
+			w.is(w.run()["left-topics"], Warn, "up to 1 record there, up to 0 in its runs topic, and there may be more: ", want)
+		})
+	}
+}
+
+// TestATopicThatNobodyAskedAboutIsNoLeftOne: brokers that are not Kafka's may answer so, and the doctor goes on.
+func TestATopicThatNobodyAskedAboutIsNoLeftOne(t *testing.T) {
+	inBubble(t, 1, func(w *fixture) {
+		runs := w.cfg.RunsName("left")
+		w.CreateTopic("left", 1, nil)
+		w.Commit(w.cfg.GroupID, kadm.Offset{Topic: "left", At: 0, LeaderEpoch: -1})
+		w.Broker.ControlKey(kmsg.Metadata.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			w.Broker.KeepControl()
+			asked := req.(*kmsg.MetadataRequest).Topics
+			if len(asked) != 1 || asked[0].Topic == nil || *asked[0].Topic != runs {
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.MetadataResponse)
+			b := kmsg.NewMetadataResponseBroker()
+			b.Host, b.Port = "localhost", 9092
+			resp.Brokers = append(resp.Brokers, b)
+			for _, name := range []string{runs, "stranger"} {
+				topic := kmsg.NewMetadataResponseTopic()
+				topic.Topic, topic.Partitions = kmsg.StringPtr(name), []kmsg.MetadataResponseTopicPartition{kmsg.NewMetadataResponseTopicPartition()}
+				resp.Topics = append(resp.Topics, topic)
+			}
+			return resp, nil, true
+		})
+		w.is(w.run()["left-topics"], OK)
+	})
+}
