@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// known is a test that is known to notice a mutant; the zero value is none. It only saves
+// known is a test that is known to notice a mutant; the zero value is none, until it is found. It only saves
 // time: with -first it is tried before any layer, and where it notices nothing the layers are.
 type known struct {
 	dir  string // of its package, from the module's root, with slashes
@@ -42,9 +42,13 @@ func (k *known) layer() layer {
 	}
 }
 
-// exists returns an error where the test is not there.
+// exists returns an error where none is known, or the test is not there: layers take minutes,
+// and the first of them needs all tests of its packages to pass.
 func (k *known) exists(root string) error {
-	if l := k.layer(); *k != (known{}) && !l.hasTests(root) {
+	if *k == (known{}) {
+		return fmt.Errorf("want a line %q with the directory of a package and the name of a test that notices it", knownBegins)
+	}
+	if l := k.layer(); !l.hasTests(root) {
 		return fmt.Errorf("the known test %s is not in %s", k.test, k.dir)
 	}
 	return nil

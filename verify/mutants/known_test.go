@@ -16,7 +16,7 @@ func TestAKnownTestThatIsNotThereIsAnError(t *testing.T) {
 		known known
 		want  string
 	}{
-		"none":                    {known{}, ""},
+		"none":                    {known{}, "mutant m: want a line \"known: \" with the directory of a package and the name of a test that notices it"},
 		"there":                   {known{"half", "TestHalf"}, ""},
 		"only the name begins so": {known{"half", "TestHal"}, "mutant m: the known test TestHal is not in half"},
 		"no such package":         {known{"none", "TestHalf"}, "mutant m: the known test TestHalf is not in none"},

@@ -30,7 +30,7 @@ import (
 // Lines that are nowhere may have been renamed. Then the only place counts that has the
 // same tokens but for some of the names, and what is planted takes its names.
 //
-// Below the sentence may stand a test that is known to notice the bug, and its package:
+// Below the sentence stands a test that is known to notice the bug, and its package:
 //
 //	known: daemon TestAKillLosesNothing
 type mutant struct {
