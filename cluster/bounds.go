@@ -192,7 +192,7 @@ func leaderOf(t *kmsg.MetadataResponseTopic, ok bool, at offsets.TopicPartition)
 		return -1, -1, ErrNoAnswer
 	}
 	switch err := kerr.ErrorForCode(t.ErrorCode); {
-	case isMissing(err):
+	case IsMissing(err):
 		return -1, -1, fmt.Errorf("topic %.300s %w", at.Topic, ErrMissing)
 	case err != nil:
 		return -1, -1, fmt.Errorf("metadata of %s: %w", at.Topic, err)
@@ -353,7 +353,7 @@ func NameOf(ctx context.Context, cl kmsg.Requestor, id offsets.TopicID) (string,
 	}
 	err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
 	switch {
-	case isMissing(err):
+	case IsMissing(err):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("metadata of the topic with the id %x: %w", id, err)

@@ -79,15 +79,15 @@ func (t *Topic) read(rt *kmsg.MetadataResponseTopic) {
 				t.Led = append(t.Led, p.Partition)
 			}
 		}
-	case isMissing(err):
+	case IsMissing(err):
 		t.miss()
 	case errors.Is(err, kerr.TopicAuthorizationFailed):
 		t.State, t.misses = Forbidden, 0
 	}
 }
 
-// isMissing reports whether a topic's error in metadata says that there is no such topic.
-func isMissing(err error) bool {
+// IsMissing reports whether a topic's error in metadata says that there is no such topic.
+func IsMissing(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InvalidTopicException)
 }
 

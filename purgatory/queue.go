@@ -95,7 +95,7 @@ type room struct {
 }
 
 func (q *queue) grow() {
-	size := max(4, 2*len(q.buf)) // many targets have but one record
+	size := max(fewEntries, 2*len(q.buf))
 	buf := make([]entry, size)
 	for i := range q.length {
 		buf[i] = q.buf[(q.head+i)%len(q.buf)]
@@ -236,7 +236,7 @@ const (
 	keptEntries = 1024
 	// keptInAll is how many all of them do, 384 KiB: there is one for each partition of many targets.
 	keptInAll = 8 * keptEntries
-	// fewEntries is the room that an empty queue keeps in any case.
+	// fewEntries is the least room of a queue, which it keeps in any case: many targets have but one record.
 	fewEntries = 4
 )
 

@@ -19,7 +19,7 @@ import (
 // such a topic, or such a partition, nothing is in it.
 func (c *command) runsBounds(ctx context.Context, name string, topics map[string]kafka.Topic) func(partition int32) cluster.Bounds {
 	t := topics[name]
-	if t.Err != nil && !isMissing(t.Err) {
+	if t.Err != nil && !cluster.IsMissing(t.Err) {
 		err := c.brokers.Explain(t.Err, fmt.Sprintf("runs topic %q", name), "Describe on topic "+name)
 		return func(int32) cluster.Bounds { return cluster.Bounds{Err: err} }
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"layover/cli/process"
+	"layover/cluster"
 	"layover/config"
 	"layover/offsets"
 )
@@ -155,7 +156,7 @@ func (s *skipping) know(ctx context.Context) (*partition, error) {
 		return nil, err
 	}
 	j := topics[journal]
-	if j.Err != nil && !isMissing(j.Err) {
+	if j.Err != nil && !cluster.IsMissing(j.Err) {
 		return nil, s.brokers.Explain(j.Err, fmt.Sprintf("journal topic %q", journal), "Describe on topic "+journal)
 	}
 	p := s.partitionOf(clusterID, s.TopicPartition, topics)

@@ -126,11 +126,6 @@ func (p *partition) take(logs, records []cluster.Bounds) {
 	p.records.Err = cmp.Or(log.Err, p.records.Err)
 }
 
-// isMissing reports whether there is no such topic, or can be none of that name.
-func isMissing(err error) bool {
-	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException)
-}
-
 // present is nil if there is such a topic. A journal's name may be one that Kafka refuses.
 func (c *command) present(name, what, mend string, err error) error {
 	if errors.Is(err, kerr.InvalidTopicException) {

@@ -81,13 +81,19 @@ func TestATopicThatIsMissedOnceIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// disagreed has one broker answer the question about all topics, which does not know the runs topic, and another one
+// the question about that alone.
+func (w *fixture) disagreed() {
+	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runsTopic, Err: kerr.UnknownTopicOrPartition, When: func(r kmsg.Request) bool {
+		return len(r.(*kmsg.MetadataRequest).Topics) > 1
+	}})
+}
+
 // TestATopicThatBrokersDoNotAgreeOnIsNoTopicWithoutOrphans.
 func TestATopicThatBrokersDoNotAgreeOnIsNoTopicWithoutOrphans(t *testing.T) {
 	w := orphans(t)
 	w.CreateTopic(ingress, 2, nil)
-	w.Refuse(kmsg.Metadata, kfake.Fault{Topic: runsTopic, Err: kerr.UnknownTopicOrPartition, When: func(r kmsg.Request) bool {
-		return len(r.(*kmsg.MetadataRequest).Topics) > 1 // one broker answers the first question, and another one the next
-	}})
+	w.disagreed()
 	got := w.do("show")
 	if got.code == 0 || strings.Contains(got.stdout, "A downgrade is safe") || got.stderr != "layover runs: delayed: brokers do not agree whether runs topic delayed.layover-delayed.runs exists: ask once more\n" {
 		t.Errorf("%+v", got)
@@ -188,7 +194,7 @@ func TestALeftTopicThatIsMissedOnceIsNotForgotten(t *testing.T) {
 func TestAPartitionThatIsAskedForNeedsNoCountOfTheOthers(t *testing.T) {
 	w := orphans(t)
 	w.CreateTopic(ingress, 2, nil)
-	w.Broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: runsTopic, Err: kerr.UnknownTopicOrPartition})
+	w.disagreed() // for as long as it is asked
 	if got := w.do("show --partition 0"); got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "A downgrade is safe") {
 		t.Errorf("%+v", got)
 	}

@@ -85,18 +85,24 @@ func (c *command) survey(ctx context.Context) (parts []*partition, problems []er
 			if c.partition >= 0 && n != c.partition {
 				continue
 			}
-			p := &partition{
-				TopicPartition: offsets.TopicPartition{Topic: name, Partition: n},
-				id:             offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
-				runs:           offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
-				orphan:         n >= topics[name].Partitions, ingressHas: topics[name].Partitions,
-				uncounted: c.partition < 0 && topics[c.cfg.RunsName(name)].Partitions == 0,
-			}
+			p := c.partitionOf(clusterID, name, n, topics)
 			p.take(committed)
 			parts = append(parts, p)
 		}
 	}
 	return parts, problems, nil
+}
+
+// partitionOf returns a partition without what the group has committed.
+func (c *command) partitionOf(clusterID, name string, n int32, topics map[string]kafka.Topic) *partition {
+	in, runs := topics[name], c.cfg.RunsName(name)
+	return &partition{
+		TopicPartition: offsets.TopicPartition{Topic: name, Partition: n},
+		id:             offsets.Identity{ClusterID: clusterID, TopicID: in.ID, Partition: n},
+		runs:           offsets.TopicPartition{Topic: runs, Partition: n},
+		orphan:         n >= in.Partitions, ingressHas: in.Partitions,
+		uncounted: c.partition < 0 && topics[runs].Partitions == 0,
+	}
 }
 
 // partitions returns how many partitions an ingress topic has, or its runs topic where that has more: copies may wait
@@ -174,11 +180,7 @@ func (c *command) mayHaveOrphans(ctx context.Context, clusterID, name string, to
 	}
 	var parts []*partition
 	for n := has; n < runs.Partitions; n++ {
-		parts = append(parts, &partition{
-			TopicPartition: offsets.TopicPartition{Topic: name, Partition: n}, orphan: true, ingressHas: has,
-			id:   offsets.Identity{ClusterID: clusterID, TopicID: topics[name].ID, Partition: n},
-			runs: offsets.TopicPartition{Topic: c.cfg.RunsName(name), Partition: n},
-		})
+		parts = append(parts, c.partitionOf(clusterID, name, n, topics))
 	}
 	for i, looked := range c.look(ctx, parts) {
 		if f, err := c.find(ctx, parts[i], looked); err != nil || f.mayWait() {
@@ -191,7 +193,7 @@ func (c *command) mayHaveOrphans(ctx context.Context, clusterID, name string, to
 // isGone reports whether brokers agree that a topic does not exist. One of them has answered with err, and may have just
 // started.
 func (c *command) isGone(ctx context.Context, name string, err error) bool {
-	return isMissing(err) && errors.Is(c.brokers.Bounds(ctx, name, 1)[0].Err, cluster.ErrMissing)
+	return cluster.IsMissing(err) && errors.Is(c.brokers.Bounds(ctx, name, 1)[0].Err, cluster.ErrMissing)
 }
 
 // present is nil if the ingress topic is there, with the selected partition. A journal that
@@ -203,7 +205,7 @@ func (c *command) present(name string, topics map[string]kafka.Topic) error {
 	switch {
 	case runs.Partitions > 0:
 		mend = "it was deleted. While an instance runs, " + keep
-	case runs.Err != nil && !isMissing(runs.Err): // nobody knows whether it has runs
+	case runs.Err != nil && !cluster.IsMissing(runs.Err): // nobody knows whether it has runs
 		mend += ". If it was deleted and an instance runs, " + keep
 	}
 	if err := c.brokers.Present(name, "ingress topic", mend, t.Err); err != nil {
@@ -216,11 +218,6 @@ func (c *command) present(name string, topics map[string]kafka.Topic) error {
 		return c.noPartition(name, t.Partitions, topics[c.cfg.RunsName(name)].Partitions)
 	}
 	return nil
-}
-
-// isMissing reports whether an answer about a topic says that there is none.
-func isMissing(err error) bool {
-	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.InvalidTopicException)
 }
 
 // noPartition is the error of a selected partition that neither topic has.

@@ -177,7 +177,7 @@ func (c *Connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	return conn, err
 }
 
-// attempt is dial.
+// attempt is dial without a look at what ended it.
 func (c *Connection) attempt(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err := c.skips(addr); err != nil {
 		return nil, err

@@ -202,7 +202,7 @@ func (f *facts) take(resp *kmsg.MetadataResponse) {
 
 // lacks reports whether a topic is missing that Layover does not make.
 func (f *facts) lacks() bool {
-	return slices.ContainsFunc(uses(f.settings), func(u use) bool { return !u.role.madeByLayover() && isMissing(f.topics[u.topic].err) })
+	return slices.ContainsFunc(uses(f.settings), func(u use) bool { return !u.role.madeByLayover() && cluster.IsMissing(f.topics[u.topic].err) })
 }
 
 func topicOf(t *kmsg.MetadataResponseTopic) topic {
@@ -214,10 +214,6 @@ func topicOf(t *kmsg.MetadataResponseTopic) topic {
 		out.err = kerr.UnknownTopicOrPartition
 	}
 	return out
-}
-
-func isMissing(err error) bool {
-	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.InvalidTopicException)
 }
 
 // askAllNames asks for every topic that this login may see, internal ones left out. It is

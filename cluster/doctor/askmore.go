@@ -27,7 +27,7 @@ func (a *asking) askConfigs(ctx context.Context) {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	for _, u := range uses(f.settings) {
 		f.configs[u.topic] = values{err: errNotAsked}
-		if isMissing(f.topics[u.topic].err) {
+		if cluster.IsMissing(f.topics[u.topic].err) {
 			continue
 		}
 		r := kmsg.NewDescribeConfigsRequestResource()

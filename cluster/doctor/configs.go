@@ -39,7 +39,7 @@ func (f *facts) eachConfig(v *verdicts, topics []use, what string, judge func(u 
 	for _, u := range topics {
 		c := f.configs[u.topic]
 		switch {
-		case isMissing(f.topics[u.topic].err):
+		case cluster.IsMissing(f.topics[u.topic].err):
 			v.add(Skipped, "", "%s does not exist", u.topic)
 		case c.err != nil:
 			*v = append(*v, f.unknownBy(c.err, what+" of "+u.topic))

@@ -126,7 +126,7 @@ func (f *facts) ownOf(tp offsets.TopicPartition) []offsets.TopicPartition {
 func (t *leftTopic) add(n *int64, b cluster.Bounds, from int64) {
 	if b.Err == nil {
 		*n += max(b.End-max(from, b.Start), 0)
-	} else if !isMissing(b.Err) && !errors.Is(b.Err, cluster.ErrMissing) {
+	} else if !cluster.IsMissing(b.Err) && !errors.Is(b.Err, cluster.ErrMissing) {
 		t.err = cmp.Or(t.err, b.Err)
 	}
 }

@@ -26,7 +26,7 @@ func (a *asking) askOrphans(ctx context.Context) {
 	var parts []offsets.TopicPartition
 	for _, u := range usesAs(f.settings, runsTopic, formerRuns) {
 		in := f.topics[u.of]
-		if in.err != nil && !isMissing(in.err) {
+		if in.err != nil && !cluster.IsMissing(in.err) {
 			continue
 		}
 		for n := len(in.partitions); n < len(f.topics[u.topic].partitions); n++ {
@@ -74,7 +74,7 @@ func (f *facts) copiesOf(ingress string) string {
 	runs := f.settings.RunsName(ingress)
 	t, o := f.topics[runs], f.orphans[runs]
 	switch {
-	case !delay.IsTopicName(runs), isMissing(t.err), o != nil && o.err == nil && o.records == 0:
+	case !delay.IsTopicName(runs), cluster.IsMissing(t.err), o != nil && o.err == nil && o.records == 0:
 		return ""
 	case o != nil && o.records > 0:
 		return fmt.Sprintf("%s has up to %d copies", runs, o.records)

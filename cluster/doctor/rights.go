@@ -108,7 +108,7 @@ func aclRuns(f *facts) verdict {
 func (f *facts) rightsToEmpty(u use) verdict {
 	absent := Warn
 	switch err := f.topics[u.topic].err; {
-	case isMissing(err):
+	case cluster.IsMissing(err):
 		return skipped("nothing is moved, and %s %s is not there", u.role, u.topic)
 	case cluster.Denied(err):
 		absent = Unknown
@@ -127,7 +127,7 @@ func (f *facts) moved(ingress string) (moved bool, see string) {
 	runs := topics[at]
 	// A runs topic whose configuration may not be read is not used: it may delete copies.
 	needed := []kmsg.ACLOperation{kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs, kmsg.ACLOperationRead, kmsg.ACLOperationWrite}
-	if isMissing(f.topics[runs.topic].err) {
+	if cluster.IsMissing(f.topics[runs.topic].err) {
 		needed = append(needed, kmsg.ACLOperationCreate)
 	}
 	if slices.ContainsFunc(needed, func(o kmsg.ACLOperation) bool {
@@ -240,7 +240,7 @@ func (f *facts) rightTold(t topic, operation kmsg.ACLOperation) error {
 // ofConfigs: whether a configuration may be read is told for a missing topic, too.
 func ofConfigs(err error) error {
 	switch {
-	case err == nil, isMissing(err):
+	case err == nil, cluster.IsMissing(err):
 		return nil
 	case cluster.Denied(err):
 		return err

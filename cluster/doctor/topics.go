@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"layover/cluster"
 	"layover/cluster/needs"
 	"layover/config"
 )
@@ -42,14 +43,14 @@ func (f *facts) exists(v *verdicts, u use, guesses *int, partitions int) {
 	case errors.Is(t.err, kerr.TopicAuthorizationFailed) && u.role == formerRuns: // acl-runs says it, and there may be none
 	case errors.Is(t.err, kerr.TopicAuthorizationFailed):
 		v.add(Unknown, "", "%s %s may not be looked at without Describe on it", u.role, u.topic)
-	case isMissing(t.err) && u.role == formerRuns:
+	case cluster.IsMissing(t.err) && u.role == formerRuns:
 		v.add(OK, "", "%s %s is not there, and is not needed", u.role, u.topic)
-	case isMissing(t.err) && u.role.madeByLayover():
+	case cluster.IsMissing(t.err) && u.role.madeByLayover():
 		v.add(OK, "", "%s %s is not there yet, and is made at the start", u.role, u.topic)
-	case isMissing(t.err) && u.role == ingressTopic && f.had(u.topic) > 0:
+	case cluster.IsMissing(t.err) && u.role == ingressTopic && f.had(u.topic) > 0:
 		had := f.had(u.topic)
 		v.add(Fail, f.makeAgain(u, had), "%s %s does not exist any more: it had %s", u.role, u.topic, count(had, "partition"))
-	case isMissing(t.err):
+	case cluster.IsMissing(t.err):
 		found, fix := "", f.createTopic(u, partitions)
 		if nearest := f.nearest(u.topic, guesses); nearest != "" {
 			found = ", the nearest name is " + nearest
